@@ -1,0 +1,100 @@
+"""The shared look: contrast in both themes, escaping, axes that never merge or reinterpret labels."""
+
+from __future__ import annotations
+
+import re
+
+import plotly.graph_objects as go
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from atlas.figures import style
+
+
+def luminance(colour: str) -> float:
+    """Relative luminance of WCAG 2.1."""
+
+    def linear(channel: int) -> float:
+        value = channel / 255
+        return value / 12.92 if value <= 0.03928 else ((value + 0.055) / 1.055) ** 2.4
+
+    red, green, blue = (linear(int(colour[place : place + 2], 16)) for place in (1, 3, 5))
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def contrast(first: str, second: str) -> float:
+    """Contrast ratio of WCAG 2.1, 1 to 21."""
+    high, low = sorted((luminance(first), luminance(second)), reverse=True)
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.case("U6")
+@pytest.mark.parametrize("meaning", style.COLOURS)
+@pytest.mark.parametrize("dark", [False, True])
+def test_every_meaning_stands_out_on_both_themes(meaning: str, dark: bool) -> None:
+    assert contrast(style.COLOURS[meaning], style.background(dark)) >= 3.0
+
+
+@pytest.mark.case("U6")
+@pytest.mark.parametrize("dark", [False, True])
+def test_text_is_readable_and_the_scale_runs_from_background_to_ink(dark: bool) -> None:
+    assert contrast(style.ink(dark), style.background(dark)) >= 7.0
+    stops = [colour for _, colour in style.sequential(dark)]
+    steps = [contrast(colour, style.background(dark)) for colour in stops]
+    assert stops[0] == style.background(dark)
+    assert steps == sorted(steps) and steps[-1] > 12
+
+
+def test_meanings_have_words_and_different_colours() -> None:
+    assert style.COLOURS.keys() == style.MEANINGS.keys()
+    assert len({style.COLOURS[name] for name in style.COLOURS if name != "kept"}) == len(style.COLOURS) - 1
+
+
+@pytest.mark.case("T3")
+@given(st.text())
+def test_escaped_text_has_no_markup_left_and_reads_back(text: str) -> None:
+    escaped = style.escape(text)
+    assert not set("<>$\n\r\t") & set(escaped)
+    assert all(
+        re.match(r"&(amp|lt|gt|#36);", escaped[place:]) for place, sign in enumerate(escaped) if sign == "&"
+    )
+    back = escaped.replace("&lt;", "<").replace("&gt;", ">").replace("&#36;", "$").replace("&amp;", "&")
+    assert back == text.replace("\n", "⏎").replace("\r", "␍").replace("\t", "⇥")
+
+
+@pytest.mark.case("T1")
+@pytest.mark.case("T2")
+@pytest.mark.parametrize("words", ["the cat saw the dog and the cat", "2019 2020 1E1 2026-01 5 or more 5"])
+def test_an_axis_has_a_place_for_each_token(words: str) -> None:
+    labels = words.split()
+    axis = style.token_axis(labels, title="key")
+    assert axis["type"] == "linear" and axis["title"] == "key"
+    assert axis["tickvals"] == list(range(len(labels))) and axis["ticktext"] == labels
+    assert axis["range"] == [-0.5, len(labels) - 0.5]
+
+
+def test_a_long_axis_thins_labels_and_keeps_its_range() -> None:
+    axis = style.token_axis([str(i) for i in range(200)])
+    assert len(axis["tickvals"]) <= 60 and axis["range"] == [-0.5, 199.5]
+
+
+def test_colour_table_hits_both_ends_and_refuses_one_entry() -> None:
+    table = style.colour_table()
+    assert len(table) == 256 and table[0] == (255, 255, 255) and table[-1] == (0x10, 0x22, 0x3F)
+    with pytest.raises(ValueError, match="at least 2"):
+        style.colour_table(size=1)
+
+
+@pytest.mark.case("T3")
+def test_layout_escapes_the_title_and_takes_more() -> None:
+    figure = style.arrange(go.Figure(), title="<b>$x$</b>", height=300, showlegend=False)
+    assert figure.layout.title.text == "&lt;b&gt;&#36;x&#36;&lt;/b&gt;"
+    assert figure.layout.height == 300 and figure.layout.showlegend is False
+
+
+def test_legend_names_each_colour_and_refuses_an_unknown_meaning() -> None:
+    html = style.legend_html("query", "key")
+    assert style.COLOURS["query"] in html and style.COLOURS["key"] in html and "key</span>" in html
+    with pytest.raises(KeyError):
+        style.legend_html("nonsense")
