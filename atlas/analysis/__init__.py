@@ -1,0 +1,1 @@
+"""Numbers about models and traces: head metrics, position encodings, differences between sentences."""
