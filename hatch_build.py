@@ -1,8 +1,8 @@
 """Build hook: an installed wheel carries the Streamlit application next to the package.
 
-In a checkout the application lives at the top (`app.py`, `pages/`, `configs/`, `.streamlit/`), where Streamlit
-looks for it. A wheel has one top-level folder, `atlas`, so the same files go under it. An editable install uses
-the checkout itself and gets no copies, which would go stale.
+In a checkout the application lives at the top (`app.py`, `pages/`, `configs/`, `.streamlit/`), where
+Streamlit looks for it. A wheel has one top-level folder, `atlas`, so the same files go under it. An editable
+install uses the checkout itself and gets no copies, which would go stale.
 """
 
 from __future__ import annotations
