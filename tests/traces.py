@@ -1,14 +1,14 @@
 """Synthetic traces for tests: random numbers in a shape that a real run could have left.
 
-``make_trace()`` plays a small beam search over a made-up language model, so parents, fates, ranks and shared attention
-rows hang together as in a real search, and the result always validates.
+``make_trace()`` plays a small beam search over a made-up language model, so parents, fates, ranks and shared
+attention rows hang together as in a real search, and the result always validates.
 """
 
 from __future__ import annotations
 
 import unicodedata
 import zlib
-from collections.abc import Sequence
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -31,7 +31,7 @@ TOP = 10
 
 
 def split_pieces(text: str, seed: int = 0, *, split_bytes: bool = True) -> list[str]:
-    """Byte-level pieces of ``" " + text``: long words cut in two; each byte outside ASCII alone if ``split_bytes``."""
+    """Byte-level pieces of ``" " + text``: some words cut in two; emoji cut into bytes if ``split_bytes``."""
     spaced = " " + unicodedata.normalize("NFC", text)
     starts = sorted({0, *(start for start, _ in word_spans(spaced)), *(end for _, end in word_spans(spaced))})
     pieces: list[str] = []
@@ -107,7 +107,8 @@ def make_trace(
         "cross": _normal(rng, passes, layers[1], share, sources),
         "decoder": _normal(rng, passes, layers[1], share, reach),
     }
-    raw["decoder"][np.broadcast_to(np.arange(reach) > steps[:, None, None, None], raw["decoder"].shape)] = -np.inf
+    unseen = np.arange(reach) > steps[:, None, None, None]
+    raw["decoder"] = np.where(unseen, np.float32(-np.inf), raw["decoder"])
     raw = {
         name: np.ascontiguousarray(np.repeat(values, heads // share, axis=1 if name == "encoder" else 2))
         for name, values in raw.items()
@@ -120,7 +121,8 @@ def make_trace(
     return Trace(
         header=Header(
             SCHEMA_VERSION, atlas.__version__, "synthetic", f"{seed:08x}", "en", "fr",
-            {"method": "beam" if beam > 1 else "greedy", "beam": beam, "penalty": "gnmt", "alpha": alpha, "seed": seed},
+            {"method": "beam" if beam > 1 else "greedy", "beam": beam, "penalty": "gnmt", "alpha": alpha,
+            "seed": seed},
         ),
         source=unicodedata.normalize("NFC", source),
         source_tokens=source_tokens,
@@ -137,7 +139,7 @@ def make_trace(
 def _play(
     target: str, beam: int, alpha: float, n_best: int, forced: int, rng: np.random.Generator
 ) -> tuple[dict[str, Any], NDArray[np.int32], dict[int, str]]:
-    """The beam search: 2 * beam candidates a step, live and finished sets apart, until the target has ended."""
+    """The beam search: 2 * beam candidates a step, live and finished apart, until the target has ended."""
     pieces = split_pieces(target) if target else []
     gold = [*(piece_id(piece) for piece in pieces), END]
     filler = ["Ġle", "Ġchat", "Ġune", "s", "Ġde", "Ġdormir", "ment", "Ġpetit", "'", ",", "Ġbien", "er"]
@@ -153,8 +155,16 @@ def _play(
             rows[name].append(value)
         return len(rows["parent"]) - 1
 
-    live = [add(parent=-1, token=START, logprob=0.0, cumulative=0.0, score=0.0, step=0, rank=0, fate=Fate.KEPT,
-                forced=False, expanded=-1)]  # fmt: skip
+    root = {
+        "parent": -1,
+        "token": START,
+        "logprob": 0.0,
+        "cumulative": 0.0,
+        "score": 0.0,
+        "step": 0,
+        "rank": 0,
+    }
+    live = [add(**root, fate=Fate.KEPT, forced=False, expanded=-1)]
     on_target, ended = 0, []
     for step in range(1, len(gold) + 1):
         candidates = []
@@ -166,7 +176,8 @@ def _play(
             logprobs = logits - np.log(np.exp(logits).sum())
             order = np.argsort(-logprobs)[:TOP]
             tops.append(([choices[index] for index in order], [float(logprobs[index]) for index in order]))
-            candidates += [(rows["cumulative"][node] + logprobs[i], node, choices[i], logprobs[i]) for i in order]
+            so_far = rows["cumulative"][node]
+            candidates += [(so_far + logprobs[i], node, choices[i], logprobs[i]) for i in order]
         candidates.sort(key=lambda candidate: (-candidate[0], candidate[1], candidate[2]))
         parents, live = live, []
         for rank, (cumulative, parent, token, logprob) in enumerate(candidates[: max(2 * beam, 4)]):
@@ -192,8 +203,11 @@ def _play(
     others = sorted((node for node in ended if node != on_target), key=lambda node: -rows["score"][node])
     best = max([on_target, *others], key=lambda node: rows["score"][node])
     assert best == on_target, "the target is not the best hypothesis: raise its bonus"
-    kinds = {"logprob": np.float64, "cumulative": np.float64, "score": np.float64, "fate": np.int8, "forced": np.bool_}
-    search: dict[str, Any] = {name: np.array(values, kinds.get(name, np.int32)) for name, values in rows.items()}
+    kinds: dict[str, Any] = {"fate": np.int8, "forced": np.bool_}
+    kinds |= dict.fromkeys(("logprob", "cumulative", "score"), np.float64)
+    search: dict[str, Any] = {
+        name: np.array(values, kinds.get(name, np.int32)) for name, values in rows.items()
+    }
     search["top_ids"] = np.array([ids for ids, _ in tops], np.int32)
     search["top_logprobs"] = np.array([logprobs for _, logprobs in tops], np.float32)
     return search, np.array([on_target, *others][:n_best], np.int32), vocabulary
@@ -227,12 +241,16 @@ def _softmax(scores: NDArray[np.float32]) -> NDArray[np.float32]:
 
 def same(first: Trace, second: Trace) -> bool:
     """Whether two traces hold exactly the same."""
-    names: Sequence[str] = [name for name in vars(first) if name not in ("search", "encoder", "hypotheses", "extras", "labels")]
-    arrays = [(first.encoder, second.encoder), (first.hypotheses, second.hypotheses)]
-    arrays += [(value, getattr(second.search, name)) for name, value in vars(first.search).items() if name != "children"]
-    arrays += [(first.extras[name], second.extras.get(name)) for name in first.extras]
-    return (
-        all(getattr(first, name) == getattr(second, name) for name in names)
-        and first.extras.keys() == second.extras.keys()
-        and all(one.dtype == two.dtype and np.array_equal(one, two) for one, two in arrays)
+    apart = ("search", "encoder", "hypotheses", "extras")
+    plain = [field.name for field in fields(Trace) if field.name not in apart]
+    if first.extras.keys() != second.extras.keys():
+        return False
+    arrays: list[tuple[NDArray[Any], NDArray[Any]]] = [(first.encoder, second.encoder)]
+    arrays.append((first.hypotheses, second.hypotheses))
+    arrays += [(first.extras[name], second.extras[name]) for name in first.extras]
+    arrays += [
+        (getattr(first.search, field.name), getattr(second.search, field.name)) for field in fields(Search)
+    ]
+    return all(getattr(first, name) == getattr(second, name) for name in plain) and all(
+        one.dtype == two.dtype and np.array_equal(one, two) for one, two in arrays
     )

@@ -1,9 +1,9 @@
 """From byte-level pieces to what a reader sees: text, character spans, words and labels.
 
-A byte-level BPE writes each byte as one printable character (the alphabet of GPT-2, Radford et al. 2019): a space is
-"Ġ", and a character outside ASCII may be split over several pieces. Everything here works from the bytes of the pieces
-alone, so the source and any hypothesis are labelled by the same code. One virtual space stands before every sentence;
-it belongs to the first piece and to no character of the text.
+A byte-level BPE writes each byte as one printable character (the alphabet of GPT-2, Radford et al. 2019): a
+space is "Ġ", and a character outside ASCII may be split over several pieces. Everything here works from the
+bytes of the pieces alone, so the source and any hypothesis are labelled by the same code. One virtual space
+stands before every sentence; it belongs to the first piece and to no character of the text.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from atlas.trace.errors import TraceError
-from atlas.trace.segment import word_spans
+from atlas.trace.segment import WordCounter
 
 
 def _byte_alphabet() -> dict[str, int]:
-    """Printable character -> byte, as GPT-2 defines it: printable Latin-1 as itself, the other 68 from U+0100 on."""
+    """Character -> byte, as GPT-2 defines it: printable Latin-1 as itself, the other 68 from U+0100 on."""
     printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     hidden = [byte for byte in range(256) if byte not in printable]
     return {chr(byte): byte for byte in printable} | {chr(256 + n): byte for n, byte in enumerate(hidden)}
@@ -30,7 +30,8 @@ BYTE_TO_CHARACTER = {byte: character for character, byte in CHARACTER_TO_BYTE.it
 _NAMED = {
     " ": "␣", "\t": "⇥", "\n": "↵", "\r": "␍", "\x7f": "␡",
     "\u00a0": "‹NBSP›", "\u202f": "‹NNBSP›", "\u00ad": "‹SHY›", "\u034f": "‹CGJ›", "\u200b": "‹ZWSP›",
-    "\u200c": "‹ZWNJ›", "\u200d": "‹ZWJ›", "\u200e": "‹LRM›", "\u200f": "‹RLM›", "\u2060": "‹WJ›", "\ufeff": "‹BOM›",
+    "\u200c": "‹ZWNJ›", "\u200d": "‹ZWJ›", "\u200e": "‹LRM›", "\u200f": "‹RLM›",
+    "\u2060": "‹WJ›", "\ufeff": "‹BOM›",
 }  # fmt: skip
 _UNSEEN = frozenset("\ufffd\u115f\u1160\u3164\uffa0\u2800")  # replacement mark, Hangul fillers, blank Braille
 
@@ -43,8 +44,8 @@ class Token:
         id: number in the vocabulary of its side.
         piece: the piece as the tokenizer writes it, such as ``"Ġanimal"`` or ``"</s>"``.
         text: ``sentence[start:end]``; of a special token its name.
-        start, end: span in characters of the sentence; empty for a special token. Each piece of a split character
-            spans that whole character. The space before a word is not part of the span.
+        start, end: span in characters of the sentence; empty for a special token. Each piece of a split
+            character spans that whole character. The space before a word is not part of the span.
         word: index of its word in the sentence, counted from 0; -1 for a special token.
         special: whether it is a control token.
         label: what a picture shows: white space and zero-width characters visible, split characters numbered.
@@ -135,7 +136,10 @@ def label_tokens(
     """
     if len(pieces) != len(ids):
         raise TraceError(f"{len(pieces)} pieces have {len(ids)} ids")
-    chunks = [b"" if number in special_ids else piece_bytes(piece) for piece, number in zip(pieces, ids, strict=True)]
+    chunks = [
+        b"" if number in special_ids else piece_bytes(piece)
+        for piece, number in zip(pieces, ids, strict=True)
+    ]
     data = b"".join(chunks)
     virtual = int(data.startswith(b" "))
     units = _units(data[virtual:])
@@ -144,7 +148,7 @@ def label_tokens(
         raise TraceError(f"the pieces spell {spelt!r} and not the text {text!r}")
     bounds = _bounds(chunks, virtual)
     owners = _owners(bounds, units)
-    words = _WordCounter(spelt)
+    words = WordCounter(spelt)
     tokens: list[Token] = []
     for index, (piece, number) in enumerate(zip(pieces, ids, strict=True)):
         if number in special_ids:
@@ -155,7 +159,9 @@ def label_tokens(
         place = tokens[-1].end if tokens else 0
         start, end = (held[0].start, held[-1].end) if held else (place, place)
         label = _label(index, bounds[index], held, owners) if held else _NAMED[" "]
-        tokens.append(Token(number, piece, spelt[start:end], start, end, words.index(start, end), False, label))
+        tokens.append(
+            Token(number, piece, spelt[start:end], start, end, words.index(start, end), False, label)
+        )
     return tuple(tokens)
 
 
@@ -196,7 +202,7 @@ def _bounds(chunks: Sequence[bytes], virtual: int) -> list[tuple[int, int]]:
 
 
 def _held(bound: tuple[int, int], units: Sequence[_Unit]) -> list[_Unit]:
-    """Units of which a byte lies in ``bound``. Units are at most as many as bytes, so bisect by first byte."""
+    """Units of which a byte lies in ``bound``, found by bisection."""
     low, high = 0, len(units)
     while low < high:
         middle = (low + high) // 2
@@ -243,32 +249,3 @@ def _label(index: int, bound: tuple[int, int], held: Sequence[_Unit], owners: di
             own = unit.text[1:-1].split(" ")[max(bound[0] - unit.first, 0) : bound[1] - unit.first]
             shown.append(f"‹{' '.join(own)}›")
     return " ".join([*shown, visible(whole)] if whole else shown)
-
-
-class _WordCounter:
-    """Numbers the words of a text in the order in which its pieces reach them."""
-
-    def __init__(self, text: str) -> None:
-        self._spans = word_spans(text)
-        self._first = 0  # words before it end before every piece that is still to come
-        self._current: int | None = None
-        self._count = -1
-
-    def index(self, start: int, end: int) -> int:
-        """Word of the piece that spans ``[start, end)``: the one it shares most characters with.
-
-        A piece of white space alone (or of the virtual space alone) is a word of its own.
-        """
-        while self._first < len(self._spans) and self._spans[self._first][1] <= start:
-            self._first += 1
-        best, shared = None, 0
-        for number in range(self._first, len(self._spans)):
-            low, high = self._spans[number]
-            if low >= end:
-                break
-            if (common := min(end, high) - max(start, low)) > shared:
-                best, shared = number, common
-        if best is None or best != self._current:
-            self._count += 1
-            self._current = best
-        return self._count

@@ -1,8 +1,9 @@
 """Words of a sentence, found by character class alone (no language model, no dictionary).
 
-A word is a run of letters, marks and digits. An apostrophe between two such runs belongs to the word ("didn't", "I'm",
-"aujourd'hui"), except after a French elision, which ends with its apostrophe ("l'" + "animal", "qu'" + "il"). A run of
-punctuation or symbols, emoji included, is a word too. White space separates words and is part of none.
+A word is a run of letters, marks and digits. An apostrophe between two such runs belongs to the word
+("didn't", "I'm", "aujourd'hui"), except after a French elision, which ends with its apostrophe ("l'" +
+"animal", "qu'" + "il"). A run of punctuation or symbols, emoji included, is a word too. White space separates
+words and is part of none.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import unicodedata
 
 APOSTROPHES = frozenset("'\u2019")
-ELISIONS = frozenset("c d j l m n s t qu jusqu lorsqu puisqu quoiqu".split())
+ELISIONS = frozenset(["c", "d", "j", "l", "m", "n", "s", "t", "qu", "jusqu", "lorsqu", "puisqu", "quoiqu"])
 
 _SPACE, _WORD, _SYMBOL = range(3)
 
@@ -30,6 +31,35 @@ def word_spans(text: str) -> list[tuple[int, int]]:
         spans.append((start, end))
         start = end
     return spans
+
+
+class WordCounter:
+    """Numbers the words of a text in the order in which its pieces reach them."""
+
+    def __init__(self, text: str) -> None:
+        self._spans = word_spans(text)
+        self._first = 0  # words before it end before every piece that is still to come
+        self._current: int | None = None
+        self._count = -1
+
+    def index(self, start: int, end: int) -> int:
+        """Word of the piece that spans ``[start, end)``: the one it shares most characters with.
+
+        A piece of white space alone (or of the virtual space alone) is a word of its own.
+        """
+        while self._first < len(self._spans) and self._spans[self._first][1] <= start:
+            self._first += 1
+        best, shared = None, 0
+        for number in range(self._first, len(self._spans)):
+            low, high = self._spans[number]
+            if low >= end:
+                break
+            if (common := min(end, high) - max(start, low)) > shared:
+                best, shared = number, common
+        if best is None or best != self._current:
+            self._count += 1
+            self._current = best
+        return self._count
 
 
 def _classes(text: str) -> list[int]:

@@ -1,8 +1,9 @@
 """One file on disk for a trace: a ``.npz`` (a zip of ``.npy`` arrays) that never needs pickle.
 
 Member ``header`` is UTF-8 JSON kept as uint8; the others are the arrays, named ``encoder``, ``hypotheses``,
-``search.FIELD`` and ``extras.POINT``. Reading trusts nothing: member names, sizes, types and versions are checked before
-an array is allocated, and the result is validated, so a file from a stranger can do no more than be refused.
+``search.FIELD`` and ``extras.POINT``. Reading trusts nothing: member names, sizes, types and versions are
+checked before an array is allocated, and the result is validated, so a file from a stranger can do no more
+than be refused.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ from numpy.typing import NDArray
 
 from atlas.trace.errors import TraceError
 from atlas.trace.pieces import Token
-from atlas.trace.schema import SCHEMA_VERSION, Header, Search, Trace
+from atlas.trace.schema import SCHEMA_VERSION, Header, Search
+from atlas.trace.trace import Trace
 
 FORMAT = "attention-atlas-trace"
 MAX_BYTES = 512 * 2**20
@@ -31,13 +33,17 @@ SEARCH_FIELDS = tuple(field.name for field in fields(Search))
 
 
 def save(trace: Trace, target: str | PathLike[str] | BinaryIO) -> None:
-    """Validate ``trace`` and write it. A path is written beside and moved into place, so no half file is left.
+    """Validate ``trace`` and write it; a path is written beside and moved into place, so no half file is left.
 
     Raises:
         TraceError: the trace is not valid, or its settings are not JSON.
     """
     trace.validate()
-    arrays = {"header": _header_bytes(trace), "encoder": trace.encoder, "hypotheses": trace.hypotheses}
+    arrays: dict[str, Any] = {
+        "header": _header_bytes(trace),
+        "encoder": trace.encoder,
+        "hypotheses": trace.hypotheses,
+    }
     arrays |= {f"search.{name}": getattr(trace.search, name) for name in SEARCH_FIELDS}
     arrays |= {f"extras.{name}": points for name, points in trace.extras.items()}
     if not isinstance(target, str | PathLike):
@@ -127,7 +133,8 @@ def _read_array(archive: zipfile.ZipFile, member: zipfile.ZipInfo, name: str) ->
         data = file.read(size)
         if len(data) != size or file.read(1):
             raise TraceError(f"{name} holds another number of bytes than its shape {shape} needs")
-    return np.frombuffer(data, dtype).reshape(shape, order="F" if fortran else "C").astype(dtype.newbyteorder("="))
+    points = np.frombuffer(data, dtype).reshape(shape, order="F" if fortran else "C")
+    return points.astype(dtype.newbyteorder("="), order="C")
 
 
 def _build(arrays: dict[str, NDArray[Any]]) -> Trace:
@@ -174,6 +181,7 @@ def _parse_header(raw: NDArray[Any] | None) -> dict[str, Any]:
         raise TraceError("not a trace file: its header does not say so")
     if content.get("schema_version") != SCHEMA_VERSION:
         raise TraceError(
-            f"schema_version is {content.get('schema_version')!r}; this version of Attention Atlas reads {SCHEMA_VERSION}"
+            f"schema_version is {content.get('schema_version')!r}; "
+            f"this version of Attention Atlas reads {SCHEMA_VERSION}"
         )
     return content

@@ -10,14 +10,15 @@ from numpy.typing import NDArray
 
 from atlas.trace.errors import TraceError
 from atlas.trace.pieces import Token, label_tokens
-from atlas.trace.schema import SCHEMA_VERSION, Fate, Header, Search, Trace
+from atlas.trace.schema import SCHEMA_VERSION, Fate, Header, Search
+from atlas.trace.trace import Trace
 
 ROW_TOLERANCE = 1e-4  # float32 softmax over a few hundred keys
 SUM_TOLERANCE = 1e-4  # float32 log-probabilities added up in another order
 SOFTMAX_TOLERANCE = 1e-3
 
-#: Extra points and their shapes; E passes, L layers (of the part named), H heads, S source, T target, K head width,
-#: P residual points, V vocabulary. K, P and V are whatever the array has.
+#: Extra points and their shapes: E passes, L layers (of the part named), H heads, S source, T target, K head
+#: width, P residual points, V vocabulary. K, P and V are whatever the array has.
 EXTRA_SHAPES = {
     "encoder.scores": "LHSS", "decoder.scores": "ELHT", "cross.scores": "ELHS",
     "encoder.q": "LHSK", "encoder.k": "LHSK", "encoder.v": "LHSK",
@@ -76,9 +77,13 @@ def _check_source(trace: Trace) -> None:
         span_right = 0 <= token.start <= token.end <= len(trace.source)
         require(span_right, f"{name} spans {token.start}..{token.end} of {len(trace.source)} characters")
         if token.special:
-            require(token.start == token.end and token.word == -1, f"{name} is special but has a span or a word")
+            require(
+                token.start == token.end and token.word == -1, f"{name} is special but has a span or a word"
+            )
         else:
-            require(token.text == trace.source[token.start : token.end], f"{name}.text is not what its span holds")
+            require(
+                token.text == trace.source[token.start : token.end], f"{name}.text is not what its span holds"
+            )
             require(token.word >= 0, f"{name}.word is negative")
     places = [token.start for token in tokens]
     require(places == sorted(places), "source_tokens are not in reading order")
@@ -107,7 +112,9 @@ def _check_types(search: Search) -> None:
         else:
             shape = (nodes,)
         _check_array(f"search.{name}", points, kind, shape)
-    require(search.top_ids.shape == search.top_logprobs.shape, "search.top_ids and top_logprobs differ in shape")
+    require(
+        search.top_ids.shape == search.top_logprobs.shape, "search.top_ids and top_logprobs differ in shape"
+    )
 
 
 def _check_tree(search: Search) -> None:
@@ -130,7 +137,9 @@ def _check_tree(search: Search) -> None:
 
 def _check_vocabulary(trace: Trace) -> None:
     require(all(type(number) is int for number in trace.special_ids), "special_ids are not whole numbers")
-    require(type(trace.end_id) is int and trace.end_id in trace.special_ids, "end_id is not one of special_ids")
+    require(
+        type(trace.end_id) is int and trace.end_id in trace.special_ids, "end_id is not one of special_ids"
+    )
     used = set(np.unique(trace.search.token).tolist()) | set(np.unique(trace.search.top_ids).tolist())
     for number in sorted(used):
         piece = trace.vocabulary.get(number)
@@ -152,11 +161,16 @@ def _check_fates(trace: Trace) -> None:
 
 def _check_passes(trace: Trace) -> None:
     search, passes = trace.search, len(trace.search.cross)
-    require(trace.rows_kept in ("all", "n-best"), f"rows_kept is {trace.rows_kept!r}, neither 'all' nor 'n-best'")
+    require(
+        trace.rows_kept in ("all", "n-best"), f"rows_kept is {trace.rows_kept!r}, neither 'all' nor 'n-best'"
+    )
     readers = np.flatnonzero(search.expanded >= 0)
     rows = search.expanded[readers]
     require((search.expanded >= -1).all(), "search.expanded is below -1")
-    require(np.array_equal(np.sort(rows), np.arange(passes)), "search.expanded does not name each pass exactly once")
+    require(
+        np.array_equal(np.sort(rows), np.arange(passes)),
+        "search.expanded does not name each pass exactly once",
+    )
     if trace.rows_kept == "all":
         _require_nodes(search.expanded[search.parent[1:]] >= 0, "expanded", "has a parent that no pass read")
     layers_heads = search.cross.shape[1:3]
@@ -172,14 +186,18 @@ def _check_passes(trace: Trace) -> None:
     require(not search.decoder[hidden].any(), "search.decoder looks at tokens that are not on its path")
     logprobs = search.top_logprobs
     falling = (logprobs[:, 1:] <= logprobs[:, :-1]).all() and not np.isnan(logprobs).any()
-    require(falling and (logprobs <= SUM_TOLERANCE).all(), "search.top_logprobs are not falling log-probabilities")
+    require(
+        falling and (logprobs <= SUM_TOLERANCE).all(), "search.top_logprobs are not falling log-probabilities"
+    )
 
 
 def _check_hypotheses(trace: Trace) -> None:
     _check_array("hypotheses", trace.hypotheses, "int32", (None,))
     nodes = trace.hypotheses
     require(len(nodes) > 0, "hypotheses is empty")
-    require(((nodes > 0) & (nodes < len(trace.search))).all(), "hypotheses names a node that is not in the search")
+    require(
+        ((nodes > 0) & (nodes < len(trace.search))).all(), "hypotheses names a node that is not in the search"
+    )
     require(len(set(nodes.tolist())) == len(nodes), "hypotheses names a node twice")
     ended = np.isin(trace.search.fate[nodes], [Fate.FINISHED, Fate.CUT])
     require(ended.all(), "hypotheses names a node that is neither finished nor cut")
@@ -235,7 +253,9 @@ def _check_rows(name: str, weights: NDArray[np.float32]) -> None:
     require(np.isfinite(weights).all(), f"{name} holds NaN or infinite weights")
     require((weights >= 0).all(), f"{name} holds negative weights")
     gap = np.abs(weights.sum(-1, dtype=np.float64) - 1)
-    require((gap <= ROW_TOLERANCE).all(), f"{name} has a row that sums to 1 only within {gap.max(initial=0):.3g}")
+    require(
+        (gap <= ROW_TOLERANCE).all(), f"{name} has a row that sums to 1 only within {gap.max(initial=0):.3g}"
+    )
 
 
 def _require_nodes(holds: NDArray[np.bool_], field: str, complaint: str) -> None:
