@@ -1,0 +1,139 @@
+"""Trained bundles on this machine, and the one engine of each that all sessions share."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+from atlas.decoding import SearchOptions
+from atlas.engine import Engine, Translation
+from atlas.trace import Trace
+from atlas.ui.results import BoundedCache
+
+ENVIRONMENT = "ATLAS_CHECKPOINTS"
+CACHE_BYTES = 256 * 2**20
+MODELS_IN_MEMORY = 3
+
+
+def find_bundles(
+    environment: Mapping[str, str] = os.environ, folders: Sequence[Path] | None = None
+) -> dict[str, Path]:
+    """Where the bundles are, by name.
+
+    Args:
+        environment: ``ATLAS_CHECKPOINTS`` in it names folders (separated as in ``PATH``), each a bundle or a
+            folder of bundles, and is then the only place that is looked at.
+        folders: places to look at otherwise; ``checkpoints`` here and next to the package when not given.
+
+    Returns:
+        Name (that of the folder) -> path, sorted by name within each place. Where two places hold the same
+        name the first one wins.
+    """
+    named = environment.get(ENVIRONMENT, "")
+    if named:
+        folders = [Path(part) for part in named.split(os.pathsep) if part]
+    elif folders is None:
+        folders = [Path("checkpoints"), Path(__file__).resolve().parents[2] / "checkpoints"]
+    found: dict[str, Path] = {}
+    for folder in folders:
+        inside = sorted(folder.iterdir()) if folder.is_dir() else []
+        for path in [folder, *inside]:
+            if (path / "config.json").is_file():
+                found.setdefault(path.resolve().name, path.resolve())
+    return found
+
+
+@dataclass(frozen=True)
+class TimedTrace:
+    """A trace and how long the model took for it, in seconds."""
+
+    trace: Trace
+    seconds: float
+
+
+class SharedEngine:
+    """An engine behind a gate: one pass over the model at a time, whoever asks.
+
+    Every method that runs the model holds the gate; everything else is read from the engine itself.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._gate = threading.Semaphore(1)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._engine, name)
+
+    def translate(
+        self,
+        sentences: list[str],
+        options: SearchOptions = SearchOptions(),
+        prefix: str | None = None,
+        progress: Callable[[int, int], None] | None = None,
+        source_positions: np.ndarray | None = None,
+    ) -> list[Translation]:
+        """:meth:`Engine.translate`, one caller at a time."""
+        with self._gate:
+            return self._engine.translate(
+                sentences, options, prefix=prefix, progress=progress, source_positions=source_positions
+            )
+
+    def trace(self, sentence: str, options: SearchOptions = SearchOptions(), **forced: Any) -> Trace:
+        """:meth:`Engine.trace`, one caller at a time."""
+        with self._gate:
+            return self._engine.trace(sentence, options, **forced)
+
+    def encode(self, sentence: Any, source_positions: np.ndarray | None = None) -> np.ndarray:
+        """:meth:`Engine.encode`, one caller at a time."""
+        with self._gate:
+            return self._engine.encode(sentence, source_positions=source_positions)
+
+
+def load_engine(path: Path) -> SharedEngine:
+    """The engine of the bundle at ``path``: loaded once a server, and again when the bundle was rewritten.
+
+    Raises:
+        BundleError: the bundle is damaged or foreign.
+    """
+    return _load(str(path), (path / "config.json").stat().st_mtime_ns)
+
+
+@st.cache_resource(show_spinner="Loading the model...", max_entries=MODELS_IN_MEMORY)
+def _load(path: str, written: int) -> SharedEngine:
+    return SharedEngine(Engine.load(path))
+
+
+@st.cache_resource(show_spinner=False)
+def _traces() -> BoundedCache[TimedTrace]:
+    return BoundedCache(CACHE_BYTES, lambda timed: timed.trace.nbytes)
+
+
+def cached_trace(engine: SharedEngine, sentence: str, options: SearchOptions, **forced: Any) -> TimedTrace:
+    """A trace with scores, from the cache that all sessions share, keyed by model hash, text and options.
+
+    Args:
+        engine: that runs the model when the cache does not know the answer.
+        sentence: the source text.
+        options: of the search.
+        **forced: ``target``, ``prefix`` or ``prefix_ids`` as in :meth:`Engine.trace`.
+
+    Raises:
+        AtlasError: the engine cannot trace this (empty or too long, for example).
+    """
+
+    def compute() -> TimedTrace:
+        start = time.perf_counter()
+        trace = engine.trace(sentence, options, record=("scores",), **forced)
+        return TimedTrace(trace, time.perf_counter() - start)
+
+    asked = {name: tuple(value) if isinstance(value, list) else value for name, value in forced.items()}
+    key = (engine.hash, sentence, options, tuple(sorted(asked.items())))
+    return _traces().get(key, compute)

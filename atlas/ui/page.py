@@ -1,0 +1,233 @@
+"""The set-up that every page begins with, and what it gives the page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal, NoReturn
+
+import streamlit as st
+
+from atlas.decoding import SearchOptions
+from atlas.errors import AtlasError
+from atlas.trace import Trace
+from atlas.ui import bar, keys
+from atlas.ui.examples import FIRST
+from atlas.ui.keys import Key
+from atlas.ui.markup import notice
+from atlas.ui.models import ENVIRONMENT, SharedEngine, TimedTrace, cached_trace, find_bundles, load_engine
+from atlas.ui.navigation import configure, ensure_navigation, entry
+from atlas.ui.saved import SavedTrace, open_saved, saved_trace_box
+from atlas.ui.state import ViewState
+
+Needs = Literal["trace", "model"]
+
+
+def common_keys(models: Sequence[str]) -> tuple[Key[Any], ...]:
+    """The part of the address that all pages share."""
+    return (
+        keys.text("text", FIRST),
+        keys.choice("model", models or [""], models[0] if models else ""),
+        keys.integer("beam", 5, 1, bar.MAX_BEAM),
+        keys.choice("penalty", ["gnmt", "average", "none"], "gnmt"),
+        keys.decimal("alpha", 0.6, 0.0, 2.0),
+        keys.integer("limit", 0, 0, 256),
+    )
+
+
+class Page:
+    """What a page works with.
+
+    Attributes:
+        name: of the page, its address.
+        state: the values that live in the address.
+        engine: the shared engine; None while a saved trace of another model is shown.
+        saved: the saved trace that is shown instead of the live model, if any.
+    """
+
+    def __init__(
+        self, name: str, state: ViewState, engine: SharedEngine | None, saved: SavedTrace | None
+    ) -> None:
+        self.name = name
+        self.state = state
+        self.engine = engine
+        self.saved = saved
+
+    @property
+    def sentence(self) -> str:
+        """The one sentence that all pages show."""
+        return self.saved.trace.source if self.saved else str(self.state["text"])
+
+    @property
+    def options(self) -> SearchOptions:
+        """The search that the bar describes, with as many best hypotheses as the beam is wide."""
+        state = self.state
+        return SearchOptions(
+            method="beam",
+            beam=state["beam"],
+            penalty=state["penalty"],
+            alpha=state["alpha"],
+            max_length=state["limit"] or None,
+            n_best=state["beam"],
+        )
+
+    @property
+    def trace(self) -> Trace:
+        """The trace of the sentence, with scores before the softmax.
+
+        Where there is none to show (an empty sentence, one that is too long), the page ends with a hint.
+        """
+        return self._timed().trace
+
+    def trace_of(
+        self, sentence: str | None = None, *, options: SearchOptions | None = None, **forced: Any
+    ) -> Trace:
+        """Another trace with scores, from the shared cache.
+
+        Args:
+            sentence: the sentence of the page when not given.
+            options: those of the page when not given.
+            **forced: ``target``, ``prefix`` or ``prefix_ids`` as in :meth:`atlas.engine.Engine.trace`.
+
+        Raises:
+            AtlasError: there is no model here, or it cannot trace this; one line for :meth:`complain`.
+        """
+        if self.engine is None:
+            raise AtlasError("a saved trace is shown without its model, which this needs")
+        text = self.sentence if sentence is None else sentence
+        return cached_trace(self.engine, text, options or self.options, **forced).trace
+
+    def complain(self, message: object) -> None:
+        """Show one clear line, literally."""
+        notice(str(message))
+
+    def stop(self, message: object) -> NoReturn:
+        """Show one clear line and end the page here."""
+        notice(str(message))
+        st.stop()
+
+    def link(self, name: str, label: str, *, icon: str | None = None, **changes: Any) -> None:
+        """A link to another page with the same sentence and search.
+
+        Args:
+            name: of the page in the navigation.
+            label: our own words, never those of the visitor (it is Markdown).
+            icon: as in ``st.page_link``.
+            **changes: values that differ there: of the shared keys, or the text of that page's own.
+        """
+        shared = {key.name for key in common_keys([self.state["model"]])}
+        own = {key: str(value) for key, value in changes.items() if key not in shared}
+        address = self.state.address(**{key: value for key, value in changes.items() if key in shared})
+        query = {key: value for key, value in address.items() if key in shared} | own
+        st.page_link(entry(name).path, label=label, icon=icon, query_params=query)
+
+    def _timed(self) -> TimedTrace:
+        if self.saved:
+            return TimedTrace(self.saved.trace, 0.0)
+        if self.engine is None:
+            raise RuntimeError("a page without a saved trace has an engine")
+        if not self.sentence.strip():
+            self.stop("Write a sentence above, or choose an example, to see what the model does with it.")
+        try:
+            return cached_trace(self.engine, self.sentence, self.options)
+        except AtlasError as error:
+            self.stop(error)
+
+
+def open_page(
+    name: str,
+    title: str,
+    lead: str,
+    keys: Sequence[Key[Any]] = (),
+    *,
+    needs: Needs = "trace",
+    show_bar: bool = True,
+) -> Page:
+    """Set a page up: configuration, navigation, address, sidebar, bar, translation, title.
+
+    Args:
+        name: of the page in the navigation, and its address.
+        title: shown as the heading, our own words.
+        lead: one line under it: what you see, what to try.
+        keys: what this page keeps in the address besides the shared keys (see :mod:`atlas.ui.keys`).
+        needs: ``"trace"`` for a page that can draw a saved trace without a model, ``"model"`` for one that
+            shows the live model even while a saved trace is open.
+        show_bar: False for a page that asks for its sentences in its own way.
+
+    Returns:
+        The page. Where there is nothing to work with (no bundle, a damaged one), the script ends with a hint.
+    """
+    configure(title)
+    ensure_navigation()
+    bundles = find_bundles()
+    state = ViewState(name, (*common_keys(list(bundles)), *keys))
+    saved = open_saved() if needs == "trace" else None
+    with st.sidebar:
+        engine, trouble = _sidebar(state, bundles)
+    for message in state.notices:
+        notice(message)
+    if saved is None and engine is None:
+        _heading(title, lead)
+        if trouble:
+            notice(trouble)
+        else:
+            _how_to_get_a_model()
+        st.stop()
+    if saved is not None and engine is not None and engine.hash != saved.trace.header.model_hash:
+        engine = None
+    page = Page(name, state, engine, saved)
+    top = st.container()
+    _heading(title, lead)
+    if show_bar:
+        with top:
+            _bar(page)
+    if needs == "model" and open_saved() is not None:
+        st.caption("This page works on the live model; Attention and Beam search show the saved trace.")
+    return page
+
+
+def _heading(title: str, lead: str) -> None:
+    st.title(title, anchor=False)
+    st.caption(lead)
+
+
+def _sidebar(state: ViewState, bundles: dict[str, Path]) -> tuple[SharedEngine | None, str]:
+    """Model, device and saved trace. Returns the engine, or None and why there is none."""
+    engine, trouble = None, ""
+    if bundles:
+        st.selectbox("Model", list(bundles), **state.widget("model"))
+        try:
+            engine = load_engine(bundles[state["model"]])
+        except AtlasError as error:
+            trouble = f"The model {state['model']} cannot be opened: {error}"
+        else:
+            st.caption(f"{engine.parameters / 1e6:.1f} M parameters · runs on {engine.device}")
+    saved_trace_box()
+    return engine, trouble
+
+
+def _bar(page: Page) -> None:
+    if page.saved:
+        bar.saved_bar(page.saved.trace, page.saved.file_name)
+        return
+    bar.sentence_bar(page.state)
+    if not page.sentence.strip():
+        return
+    timed = page._timed()
+    if len(timed.trace.hypotheses):
+        state = page.state
+        bar.translation_line(
+            timed.trace, [state["model"], f"beam {state['beam']}", f"{timed.seconds * 1000:.0f} ms"]
+        )
+
+
+def _how_to_get_a_model() -> None:
+    st.subheader("No trained model was found", anchor=False)
+    st.write("The pictures here are drawn from a model at work. Any one of these gives you one:")
+    st.markdown("Train one yourself (minutes for a small one, on any computer), and come back:")
+    st.code("atlas train --help", language="bash")
+    st.markdown("Point the app at a bundle that you have, or at a folder of bundles:")
+    st.code(
+        f"atlas app --checkpoint path/to/bundle\n{ENVIRONMENT}=path/to/bundles atlas app", language="bash"
+    )
+    st.markdown("Or open a saved trace in the sidebar: Attention and Beam search draw it without a model.")

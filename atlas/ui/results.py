@@ -1,0 +1,74 @@
+"""A cache of results that every session shares, bounded by bytes."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from concurrent.futures import Future
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+
+class BoundedCache(Generic[T]):
+    """Least recently used results are forgotten when the total grows beyond a bound.
+
+    Thread-safe. A result that is being computed is computed once: others who ask for it wait for it. An error
+    is told to all who wait and is not kept.
+
+    Args:
+        limit: bytes kept at most. A result that is larger than that is returned and not kept.
+        size: bytes of a result.
+    """
+
+    def __init__(self, limit: int, size: Callable[[T], int]) -> None:
+        self._limit = limit
+        self._size = size
+        self._kept: OrderedDict[Hashable, tuple[T, int]] = OrderedDict()
+        self._running: dict[Hashable, Future[T]] = {}
+        self._total = 0
+        self._lock = threading.Lock()
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes kept now."""
+        return self._total
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    def get(self, key: Hashable, compute: Callable[[], T]) -> T:
+        """The result for ``key``, from the cache or computed now."""
+        with self._lock:
+            if key in self._kept:
+                self._kept.move_to_end(key)
+                return self._kept[key][0]
+            running = self._running.get(key)
+            mine = running is None
+            if running is None:
+                running = self._running[key] = Future()
+        if not mine:
+            return running.result()
+        try:
+            result = compute()
+        except BaseException as error:
+            with self._lock:
+                del self._running[key]
+            running.set_exception(error)
+            raise
+        with self._lock:
+            self._keep(key, result)
+            del self._running[key]
+        running.set_result(result)
+        return result
+
+    def _keep(self, key: Hashable, result: T) -> None:
+        size = self._size(result)
+        if size > self._limit:
+            return
+        self._kept[key] = (result, size)
+        self._total += size
+        while self._total > self._limit:
+            _, (_, freed) = self._kept.popitem(last=False)
+            self._total -= freed
