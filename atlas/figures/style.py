@@ -151,6 +151,38 @@ def fade(colour: str, opacity: float) -> str:
     return f"rgba({red},{green},{blue},{min(max(opacity, 0.0), 1.0):.3f})"
 
 
+def _luminance(colour: str) -> float:
+    """Relative luminance (WCAG 2.1), 0 for black to 1 for white."""
+
+    def linear(channel: int) -> float:
+        part = channel / 255
+        return part / 12.92 if part <= 0.03928 else float(((part + 0.055) / 1.055) ** 2.4)
+
+    red, green, blue = (linear(channel) for channel in _channels(colour))
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def contrast(first: str, second: str) -> float:
+    """The contrast ratio of two ``#rrggbb`` colours (WCAG 2.1), from 1 to 21."""
+    high, low = sorted((_luminance(first), _luminance(second)), reverse=True)
+    return (high + 0.05) / (low + 0.05)
+
+
+def text_colour(meaning: str, dark: bool = False) -> str:
+    """A meaning's colour, moved towards ink until small text in it is readable: a contrast of at least 4.5:1.
+
+    Args:
+        meaning: a key of :data:`COLOURS`.
+        dark: for a dark page.
+    """
+    for tenth in range(10):
+        pairs = zip(_channels(COLOURS[meaning]), _channels(ink(dark)), strict=True)
+        mixed = "#" + "".join(f"{round(a + (b - a) * tenth / 10):02x}" for a, b in pairs)
+        if contrast(mixed, background(dark)) >= 4.5:
+            return mixed
+    return ink(dark)
+
+
 def ink(dark: bool = False) -> str:
     """The colour of text on a page."""
     return "#e8ecf2" if dark else "#1b2430"

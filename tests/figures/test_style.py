@@ -12,38 +12,27 @@ from hypothesis import strategies as st
 from atlas.figures import style
 
 
-def luminance(colour: str) -> float:
-    """Relative luminance of WCAG 2.1."""
-
-    def linear(channel: int) -> float:
-        value = channel / 255
-        return value / 12.92 if value <= 0.03928 else ((value + 0.055) / 1.055) ** 2.4
-
-    red, green, blue = (linear(int(colour[place : place + 2], 16)) for place in (1, 3, 5))
-    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
-
-
-def contrast(first: str, second: str) -> float:
-    """Contrast ratio of WCAG 2.1, 1 to 21."""
-    high, low = sorted((luminance(first), luminance(second)), reverse=True)
-    return (high + 0.05) / (low + 0.05)
-
-
 @pytest.mark.case("U6")
 @pytest.mark.parametrize("meaning", style.COLOURS)
 @pytest.mark.parametrize("dark", [False, True])
 def test_every_meaning_stands_out_on_both_themes(meaning: str, dark: bool) -> None:
-    assert contrast(style.COLOURS[meaning], style.background(dark)) >= 3.0
+    assert style.contrast(style.COLOURS[meaning], style.background(dark)) >= 3.0
+    assert style.contrast(style.text_colour(meaning, dark), style.background(dark)) >= 4.5
 
 
 @pytest.mark.case("U6")
 @pytest.mark.parametrize("dark", [False, True])
 def test_text_is_readable_and_the_scale_runs_from_background_to_ink(dark: bool) -> None:
-    assert contrast(style.ink(dark), style.background(dark)) >= 7.0
+    assert style.contrast(style.ink(dark), style.background(dark)) >= 7.0
     stops = [colour for _, colour in style.sequential(dark)]
-    steps = [contrast(colour, style.background(dark)) for colour in stops]
+    steps = [style.contrast(colour, style.background(dark)) for colour in stops]
     assert stops[0] == style.background(dark)
     assert steps == sorted(steps) and steps[-1] > 12
+
+
+def test_contrast_is_that_of_the_standard() -> None:
+    assert style.contrast("#000000", "#ffffff") == pytest.approx(21.0)
+    assert style.contrast("#777777", "#ffffff") == pytest.approx(4.48, abs=0.01)
 
 
 def test_meanings_have_words_and_different_colours() -> None:

@@ -1,0 +1,169 @@
+"""What some chosen query words attend to, summed: a bar a key, and the same words in every head.
+
+For chosen queries ``C`` the bar of key ``j`` is ``sum over i in C of A[i, j]``, so the bars of one head add
+up to the number of chosen words (fewer when some of their rows are empty). Nothing is renormalised.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+from numpy.typing import NDArray
+
+from atlas.figures import style
+from atlas.figures.heatmap import KINDS, HeadMap
+from atlas.figures.mosaic import HeadGrid
+
+
+def summed(weights: NDArray[np.floating[Any]], chosen: Sequence[int]) -> NDArray[np.float32]:
+    """Sum the rows of the chosen queries; an empty row adds nothing.
+
+    Args:
+        weights: (..., Q, K).
+        chosen: 0-based rows.
+
+    Returns:
+        float32 (..., K).
+
+    Raises:
+        ValueError: no query is chosen, or one that does not exist.
+    """
+    rows = np.asarray(chosen, dtype=int)
+    if not rows.size:
+        raise ValueError("choose at least one query word")
+    if rows.min() < 0 or rows.max() >= weights.shape[-2]:
+        raise ValueError(f"query words must lie in 0..{weights.shape[-2] - 1}, not {list(chosen)}")
+    total: NDArray[np.float32] = np.nan_to_num(weights[..., rows, :]).sum(axis=-2).astype(np.float32)
+    return total
+
+
+def key_bars(
+    head: HeadMap, grid: HeadGrid, chosen: Sequence[int], *, dark: bool = False, height: int | None = None
+) -> go.Figure:
+    """A bar a key: what the chosen words attend to in one head, beside the mean over all heads of all layers.
+
+    Args:
+        head: the chosen head, (Q, K).
+        grid: every head of its kind, with the same Q and K.
+        chosen: 0-based rows of the query words.
+        dark: for a dark page.
+        height: pixels.
+
+    Returns:
+        A figure with two bar traces of K bars each.
+
+    Raises:
+        ValueError: see :func:`summed`.
+    """
+    places = np.arange(len(head.keys))
+    everywhere = summed(grid.weights, chosen).mean(axis=(0, 1))
+    figure = go.Figure()
+    for name, values, colour in (
+        (head.name or "this head", summed(head.weights, chosen), style.COLOURS[head.kind]),
+        ("mean over all heads", everywhere, style.fade(style.ink(dark), 0.35)),
+    ):
+        figure.add_trace(
+            go.Bar(
+                x=places,
+                y=values,
+                name=style.escape(name),
+                marker={"color": colour, "line": {"width": 0}},
+                hovertemplate="<b>%{x}</b><br>summed weight %{y:.4f}",
+            )
+        )
+    figure.update_xaxes(**style.token_axis(head.keys), title={"text": "key"})
+    figure.update_yaxes(title="summed weight", rangemode="tozero", gridcolor=style.grid(dark), zeroline=False)
+    return style.arrange(
+        figure,
+        height=height or 260,
+        dark=dark,
+        barmode="group",
+        bargap=0.25,
+        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
+        hovermode="x",
+    )
+
+
+def head_bars(
+    grid: HeadGrid,
+    chosen: Sequence[int],
+    *,
+    highlight: tuple[int, int] | None = None,
+    dark: bool = False,
+    height: int | None = None,
+) -> go.Figure:
+    """The same words in every head: for each head a small bar chart with a bar a key, all on one height
+    scale.
+
+    Args:
+        grid: L layers of H heads.
+        chosen: 0-based rows of the query words.
+        highlight: 0-based (layer, head) drawn in the colour of the kind; the others are grey.
+        dark: for a dark page.
+        height: pixels; by default 70 a layer.
+
+    Returns:
+        A figure with one bar trace of L * H * K bars; layer 1 is at the top, keys keep their order in each
+        head.
+
+    Raises:
+        ValueError: see :func:`summed`.
+    """
+    totals = summed(grid.weights, chosen)
+    layers, heads, keys = totals.shape
+    step, floor = keys + max(1.0, keys * 0.15), 1.25
+    end = float(totals.max(initial=0.0)) or 1.0
+    places = np.argwhere(np.ones(totals.shape, bool))
+    cells = [(layer, head, grid.keys[key]) for layer, head, key in places.tolist()]
+    strong, weak = style.COLOURS[grid.kind], style.fade(style.ink(dark), 0.42)
+    figure = go.Figure(
+        go.Bar(
+            x=places[:, 1] * step + places[:, 2],
+            y=(totals / end).ravel(),
+            base=(layers - 1 - places[:, 0]) * floor,
+            width=1.0 if keys > 24 else 0.85,
+            marker={
+                "color": [strong if (layer, head) == highlight else weak for layer, head, _ in cells],
+                "line": {"width": 0},
+            },
+            customdata=totals.ravel(),
+            hovertext=[
+                f"layer {layer + 1} · head {head + 1}<br><b>{style.escape(label)}</b>"
+                for layer, head, label in cells
+            ],
+            hovertemplate="%{hovertext}<br>summed weight %{customdata:.4f}<extra></extra>",
+            showlegend=False,
+        )
+    )
+    for row in range(layers):
+        for column in range(heads):
+            left, bottom = column * step - 0.5, (layers - 1 - row) * floor
+            figure.add_shape(
+                type="line",
+                x0=left,
+                x1=left + keys,
+                y0=bottom,
+                y1=bottom,
+                line={"color": style.grid(dark), "width": 1},
+            )
+    figure.update_xaxes(
+        tickvals=[column * step + (keys - 1) / 2 for column in range(heads)],
+        ticktext=[str(column + 1) for column in range(heads)],
+        title="head (in each: a bar a key, in the order of the sentence)",
+        showgrid=False,
+        zeroline=False,
+        range=[-1, heads * step],
+    )
+    figure.update_yaxes(
+        tickvals=[(layers - 1 - row) * floor + 0.5 for row in range(layers)],
+        ticktext=[str(row + 1) for row in range(layers)],
+        title="layer",
+        showgrid=False,
+        zeroline=False,
+        range=[-0.1, layers * floor],
+    )
+    title = f"{KINDS[grid.kind]}: the same words in every head; the highest bar is {end:.2f}"
+    return style.arrange(figure, title=title, height=height or 90 + 70 * layers, dark=dark)

@@ -1,0 +1,192 @@
+"""One head as a heatmap: the key runs across, the query down.
+
+Scaled dot-product attention (Vaswani et al. 2017, "Attention Is All You Need", equation 1) gives, for each
+query
+``i``, one weight for each key ``j``::
+
+    A[i, j] = softmax_j(q_i . k_j / sqrt(K))
+
+A :class:`HeadMap` holds those weights with the labels of both sides; :func:`heatmap` draws it. ``Q`` is the
+number of queries, ``K`` here the number of keys.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import plotly.graph_objects as go
+from numpy.typing import NDArray
+
+from atlas.figures import style
+
+KINDS: Final[dict[str, str]] = {
+    "encoder": "encoder self-attention",
+    "decoder": "decoder self-attention",
+    "cross": "cross-attention",
+}
+"""The three kinds of attention and their full names."""
+
+_FEW: Final = 60
+"""Up to so many tokens a side every tick is labelled, and a hover can read its labels from the ticks."""
+
+
+@dataclass(frozen=True)
+class HeadMap:
+    """The attention of one head (or of several summarised heads), ready to be drawn.
+
+    Attributes:
+        weights: float (Q, K), each row a distribution over the keys; a row of NaN is empty (its whole weight
+            was on hidden tokens).
+        queries: the Q labels of the rows, in order, not escaped.
+        keys: the K labels of the columns, in order, not escaped.
+        scores: float (Q, K), what went into the softmax, -inf where masked; None where there is no such
+            number (merged words, a mean over heads, a trace that did not keep them).
+        masked: bool (Q, K), cells that this query must not see; None where nothing is masked.
+        kind: a key of :data:`KINDS`.
+        name: what the picture is called, such as "layer 3 · head 5".
+        rows: what a row stands for, such as "query (token read)".
+    """
+
+    weights: NDArray[np.floating[Any]]
+    queries: tuple[str, ...]
+    keys: tuple[str, ...]
+    scores: NDArray[np.floating[Any]] | None = None
+    masked: NDArray[np.bool_] | None = None
+    kind: str = "encoder"
+    name: str = ""
+    rows: str = "query"
+
+    def __post_init__(self) -> None:
+        """Check that every array has the shape that the labels promise.
+
+        Raises:
+            ValueError: naming the field and both shapes.
+        """
+        expected = (len(self.queries), len(self.keys))
+        for field in ("weights", "scores", "masked"):
+            array = getattr(self, field)
+            if array is not None and array.shape != expected:
+                raise ValueError(f"{field} must be (queries, keys) = {expected}, not {array.shape}")
+        if self.kind not in KINDS:
+            raise ValueError(f"kind must be one of {', '.join(KINDS)}, not {self.kind!r}")
+        finite = self.weights[np.isfinite(self.weights)]
+        if finite.size and (finite.min() < 0 or finite.max() > 1 + 1e-4):
+            raise ValueError(f"weights must lie in 0..1, not {finite.min():g}..{finite.max():g}")
+
+    @property
+    def peak(self) -> float:
+        """The largest weight; 0 when every row is empty."""
+        return float(np.nanmax(self.weights)) if np.isfinite(self.weights).any() else 0.0
+
+    @property
+    def empty(self) -> NDArray[np.bool_]:
+        """bool (Q,): rows whose whole weight was on hidden tokens."""
+        return np.isnan(self.weights).all(axis=1) if self.weights.size else np.zeros(len(self.queries), bool)
+
+    @property
+    def ranks(self) -> NDArray[np.int64]:
+        """int (Q, K): 1 for the key that this query attends to most, and so on; equal weights share a
+        rank."""
+        weights = np.nan_to_num(self.weights)
+        ordered = np.sort(weights, axis=1)
+        behind = [
+            np.searchsorted(row, values, side="right") for row, values in zip(ordered, weights, strict=True)
+        ]
+        return weights.shape[1] - np.array(behind, dtype=np.int64).reshape(weights.shape) + 1
+
+
+def _hover(head: HeadMap) -> str:
+    few = max(head.weights.shape, default=0) <= _FEW
+    between = "%{y} → %{x}" if few else "%{text}"
+    score = "<br>score before softmax %{customdata[1]:.3f}" if head.scores is not None else ""
+    keys = len(head.keys)
+    return (
+        f"<b>{between}</b><br>weight %{{z:.4f}}{score}<br>rank %{{customdata[0]:d}} of {keys}<extra></extra>"
+    )
+
+
+def _overlay(cells: NDArray[np.bool_], message: str, colour: str) -> go.Heatmap:
+    """A flat layer over some cells whose hover is one constant sentence."""
+    return go.Heatmap(
+        z=np.where(cells, np.float32(0), np.float32("nan")),
+        colorscale=[[0, colour], [1, colour]],
+        showscale=False,
+        hoverongaps=False,
+        hovertemplate=f"<b>%{{y}} → %{{x}}</b><br>{message}<extra></extra>",
+    )
+
+
+def heatmap(
+    head: HeadMap,
+    *,
+    top: float | None = None,
+    chosen: Sequence[int] = (),
+    dark: bool = False,
+    height: int | None = None,
+) -> go.Figure:
+    """Draw one head: a numeric cell for each (query, key), labelled with text on both axes.
+
+    Hovering tells weight, score before the softmax (where there is one) and rank within the row. Masked cells
+    are drawn flat and say so; so do empty rows.
+
+    Args:
+        head: what to draw, (Q, K).
+        top: the weight at the end of the colour scale; by default the head's own largest.
+        chosen: rows to be marked, such as the query words selected on a page.
+        dark: for a dark page.
+        height: pixels; by default it grows with Q between 260 and 900.
+
+    Returns:
+        A figure whose first trace holds all weights in ``z``.
+    """
+    rows, columns = head.weights.shape
+    layers = [head.ranks.astype(np.float32)]
+    if head.scores is not None:
+        layers.append(np.where(np.isfinite(head.scores), head.scores, np.nan).astype(np.float32))
+    labels = None
+    if max(rows, columns, 0) > _FEW:
+        labels = [[style.escape(f"{query} → {key}") for key in head.keys] for query in head.queries]
+    end = top if top is not None else head.peak
+    figure = go.Figure(
+        go.Heatmap(
+            z=head.weights.astype(np.float32),
+            customdata=np.stack(layers, axis=-1),
+            text=labels,
+            zmin=0.0,
+            zmax=end if end > 0 else 1.0,
+            colorscale=style.sequential(dark),
+            hovertemplate=_hover(head),
+            hoverongaps=False,
+            xgap=1 if columns <= _FEW else 0,
+            ygap=1 if rows <= _FEW else 0,
+            colorbar={"thickness": 10, "outlinewidth": 0, "title": {"text": "weight", "side": "right"}},
+        )
+    )
+    flat = style.fade(style.ink(dark), 0.06)
+    if head.masked is not None and head.masked.any():
+        figure.add_trace(_overlay(head.masked, "masked: a later token; the weight is exactly 0", flat))
+    if head.empty.any():
+        cells = np.broadcast_to(head.empty[:, None], head.weights.shape)
+        figure.add_trace(_overlay(cells, "empty: all its weight was on hidden tokens", flat))
+    for row in chosen:
+        figure.add_shape(
+            type="rect",
+            x0=-0.5,
+            x1=columns - 0.5,
+            y0=row - 0.5,
+            y1=row + 0.5,
+            line_color=style.COLOURS["query"],
+        )
+    figure.update_xaxes(
+        **style.token_axis(head.keys, side="top", tickangle=-60 if columns > 6 else 0),
+        title={"text": "key", "font": {"color": style.text_colour("key", dark)}},
+    )
+    figure.update_yaxes(
+        **style.token_axis(head.queries, range=[max(rows, 1) - 0.5, -0.5]),
+        title={"text": style.escape(head.rows), "font": {"color": style.text_colour("query", dark)}},
+    )
+    size = height if height is not None else min(max(24 * rows + 130, 260), 900)
+    return style.arrange(figure, title=head.name or None, height=size, dark=dark)

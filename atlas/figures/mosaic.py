@@ -1,0 +1,268 @@
+"""All heads of one kind at a glance: layers down, heads across, the mean and the maximum over heads at the
+end.
+
+One function, :meth:`HeadGrid.shades`, says how dark each cell is. Two pictures are made of it:
+:func:`heads_mosaic`, one Plotly heatmap for notebooks and exports, and :func:`mosaic_payload`, the same bytes
+for the canvas of the app, which keeps up with arrow keys. Colours are 8-bit; numbers that are shown come from
+the float32 weights.
+
+Shapes: ``L`` layers, ``H`` heads, ``Q`` queries, ``K`` keys; a tile is one head's (Q, K) picture.
+"""
+
+from __future__ import annotations
+
+import base64
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final
+
+import numpy as np
+import plotly.graph_objects as go
+from numpy.typing import NDArray
+
+from atlas.figures import style
+from atlas.figures.heatmap import KINDS
+
+SUMMARIES: Final = ("mean", "max")
+"""The two tiles at the end of each layer: the mean over its heads, whose rows sum to 1, and their maximum."""
+
+SCALES: Final[dict[str, str]] = {
+    "head": "each head has its own colour scale, from 0 to its largest weight",
+    "shared": "all heads share one colour scale, from 0 to the largest weight of any",
+}
+"""The two ways to colour a grid, in the words that a page shows."""
+
+
+@dataclass(frozen=True)
+class HeadGrid:
+    """The attention of every head of one kind.
+
+    Attributes:
+        weights: float32 (L, H, Q, K); a row of NaN is empty.
+        mean: float32 (L, Q, K), the mean over heads.
+        maximum: float32 (L, Q, K), the maximum over heads; its rows do not sum to 1.
+        queries: Q labels, not escaped.
+        keys: K labels, not escaped.
+        kind: ``encoder``, ``decoder`` or ``cross``.
+    """
+
+    weights: NDArray[np.floating[Any]]
+    mean: NDArray[np.floating[Any]]
+    maximum: NDArray[np.floating[Any]]
+    queries: tuple[str, ...]
+    keys: tuple[str, ...]
+    kind: str = "encoder"
+
+    def __post_init__(self) -> None:
+        """Check the shapes against each other and against the labels.
+
+        Raises:
+            ValueError: naming the field, its shape and the right one.
+        """
+        if self.weights.ndim != 4:
+            raise ValueError(f"weights must be (layers, heads, queries, keys), not {self.weights.shape}")
+        layers, heads = self.weights.shape[:2]
+        sides = (len(self.queries), len(self.keys))
+        for field, expected in (
+            ("weights", (layers, heads, *sides)),
+            ("mean", (layers, *sides)),
+            ("maximum", (layers, *sides)),
+        ):
+            if getattr(self, field).shape != expected:
+                raise ValueError(f"{field} must be {expected}, not {getattr(self, field).shape}")
+        if self.kind not in KINDS:
+            raise ValueError(f"kind must be one of {', '.join(KINDS)}, not {self.kind!r}")
+
+    @property
+    def layers(self) -> int:
+        """The number of layers, L."""
+        return int(self.weights.shape[0])
+
+    @property
+    def heads(self) -> int:
+        """The number of heads a layer, H."""
+        return int(self.weights.shape[1])
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The H + 2 names of the tiles of a layer: "1" to "H", then :data:`SUMMARIES`."""
+        return (*(str(head + 1) for head in range(self.heads)), *SUMMARIES)
+
+    @cached_property
+    def tiles(self) -> NDArray[np.float32]:
+        """float32 (L, H + 2, Q, K): every head, then the mean and the maximum."""
+        ends = np.stack([self.mean, self.maximum], axis=1)
+        return np.concatenate([self.weights, ends], axis=1).astype(np.float32)
+
+    @cached_property
+    def peaks(self) -> NDArray[np.float32]:
+        """float32 (L, H + 2): the largest weight of each tile; 0 where every row is empty."""
+        filled = np.nan_to_num(self.tiles)
+        return filled.max(axis=(2, 3), initial=0.0)
+
+    def top(self, scale: str, layer: int, column: int) -> float:
+        """The weight at the end of the colour scale of one tile.
+
+        Args:
+            scale: a key of :data:`SCALES`.
+            layer: 0-based.
+            column: 0-based place in :attr:`columns`.
+
+        Raises:
+            ValueError: a scale that does not exist.
+        """
+        if scale not in SCALES:
+            raise ValueError(f"scale must be one of {', '.join(SCALES)}, not {scale!r}")
+        return float(self.peaks.max(initial=0.0) if scale == "shared" else self.peaks[layer, column])
+
+    def shades(self, scale: str) -> NDArray[np.uint8]:
+        """uint8 (L, H + 2, Q, K): 0 for weight 0 (and for empty rows), 255 for the end of the colour
+        scale."""
+        tops = np.array(
+            [
+                [self.top(scale, layer, column) for column in range(self.heads + 2)]
+                for layer in range(self.layers)
+            ]
+        ).reshape(self.layers, self.heads + 2, 1, 1)
+        part = np.nan_to_num(self.tiles) / np.where(tops > 0, tops, 1.0)
+        return np.rint(np.clip(part, 0.0, 1.0) * 255).astype(np.uint8)
+
+    def strongest(self, layer: int, column: int) -> str:
+        """One line about a tile: its name and its largest weight with both labels, for hover and screen
+        readers."""
+        tile = np.nan_to_num(self.tiles[layer, column])
+        column_name = self.columns[column]
+        name = f"head {column_name}" if column < self.heads else f"{column_name} over heads"
+        if not tile.size or tile.max() <= 0:
+            return f"layer {layer + 1} · {name}: empty"
+        query, key = np.unravel_index(int(tile.argmax()), tile.shape)
+        strongest = f"{self.queries[query]} → {self.keys[key]} {tile[query, key]:.2f}"
+        return f"layer {layer + 1} · {name}: strongest {strongest}"
+
+
+def heads_mosaic(
+    grid: HeadGrid,
+    *,
+    scale: str = "head",
+    chosen: tuple[int, int] | None = None,
+    dark: bool = False,
+    height: int | None = None,
+) -> go.Figure:
+    """Every head of a kind in one Plotly heatmap, tiles set apart by gaps.
+
+    Args:
+        grid: L layers of H heads, each (Q, K).
+        scale: a key of :data:`SCALES`; the title states it.
+        chosen: 0-based (layer, column) to be framed.
+        dark: for a dark page.
+        height: pixels; by default tiles are about as high as wide on a page of 900 pixels.
+
+    Returns:
+        A figure with one heatmap of uint8 shades; the hover of a cell is its tile's
+        :meth:`HeadGrid.strongest`.
+    """
+    shades = grid.shades(scale)
+    layers, columns, rows, width = shades.shape
+    gap_down, gap_across = max(1, round(rows * 0.08)), max(1, round(width * 0.08))
+    step_down, step_across = rows + gap_down, width + gap_across
+    sheet = np.full((layers * step_down, columns * step_across), np.nan, dtype=np.float32)
+    figure = go.Figure()
+    for layer in range(layers):
+        for column in range(columns):
+            down, across = layer * step_down, column * step_across
+            sheet[down : down + rows, across : across + width] = shades[layer, column]
+            chosen_tile = chosen == (layer, column)
+            figure.add_shape(
+                type="rect",
+                x0=across - 0.5,
+                x1=across + width - 0.5,
+                y0=down - 0.5,
+                y1=down + rows - 0.5,
+                line={
+                    "color": style.COLOURS[grid.kind] if chosen_tile else style.grid(dark),
+                    "width": 3 if chosen_tile else 1,
+                },
+            )
+    figure.add_trace(
+        go.Heatmap(
+            z=sheet,
+            zmin=0,
+            zmax=255,
+            colorscale=style.sequential(dark),
+            showscale=False,
+            hoverinfo="skip",
+        )
+    )
+    figure.add_trace(
+        go.Scatter(
+            x=[column * step_across + (width - 1) / 2 for _ in range(layers) for column in range(columns)],
+            y=[layer * step_down + (rows - 1) / 2 for layer in range(layers) for _ in range(columns)],
+            mode="markers",
+            marker={"opacity": 0, "size": 30},
+            hovertext=[
+                style.escape(grid.strongest(layer, column))
+                for layer in range(layers)
+                for column in range(columns)
+            ],
+            hoverinfo="text",
+            showlegend=False,
+        )
+    )
+    figure.update_xaxes(
+        tickvals=[column * step_across + (width - 1) / 2 for column in range(columns)],
+        ticktext=list(grid.columns),
+        title="head",
+        side="top",
+        showgrid=False,
+        zeroline=False,
+        range=[-0.5, columns * step_across - 0.5],
+    )
+    figure.update_yaxes(
+        tickvals=[layer * step_down + (rows - 1) / 2 for layer in range(layers)],
+        ticktext=[str(layer + 1) for layer in range(layers)],
+        title="layer",
+        showgrid=False,
+        zeroline=False,
+        range=[layers * step_down - 0.5, -0.5],
+    )
+    size = height if height is not None else 110 + layers * min(max(round(850 / columns), 60), 140)
+    return style.arrange(figure, title=f"{KINDS[grid.kind]}: {SCALES[scale]}", height=size, dark=dark)
+
+
+def _packed(array: NDArray[np.uint8]) -> str:
+    return base64.b64encode(np.ascontiguousarray(array).tobytes()).decode("ascii")
+
+
+def mosaic_payload(
+    grid: HeadGrid, *, scale: str = "head", chosen: tuple[int, int] = (0, 0)
+) -> dict[str, Any]:
+    """What the canvas needs to draw the same grid: bytes, names and both colour tables; JSON-able.
+
+    Args:
+        grid: L layers of H heads, each (Q, K).
+        scale: a key of :data:`SCALES`.
+        chosen: 0-based (layer, column) that is framed.
+
+    Returns:
+        ``shades`` (base64 of uint8, C order), ``shape`` [L, H + 2, Q, K], ``columns``, ``tips`` (L lists of H
+        + 2 lines), ``chosen``, ``label`` (what a screen reader calls it), ``colour`` of the kind, ``tables``
+        (256 x RGB, base64, for a light and a dark page).
+    """
+    tables = {
+        name: _packed(np.array(style.colour_table(dark), dtype=np.uint8))
+        for name, dark in (("light", False), ("dark", True))
+    }
+    shades = grid.shades(scale)
+    return {
+        "shades": _packed(shades),
+        "shape": list(shades.shape),
+        "columns": list(grid.columns),
+        "tips": [
+            [grid.strongest(layer, column) for column in range(grid.heads + 2)]
+            for layer in range(grid.layers)
+        ],
+        "chosen": list(chosen),
+        "label": f"all heads of {KINDS[grid.kind]}; {SCALES[scale]}",
+        "colour": style.COLOURS[grid.kind],
+        "tables": tables,
+    }

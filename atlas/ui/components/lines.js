@@ -1,0 +1,208 @@
+/**
+ * One head as lines between words: queries on the left, keys on the right.
+ *
+ * Hovering or focusing a word lights its lines and writes its weights beside the words of the other side, in the
+ * browser. The slider hides weak lines at once. Words may be anything a user typed: they are written through
+ * textContent only.
+ *
+ * data: the result of atlas.figures.lines.lines_payload.
+ * trigger "choose": the row of a query word that was clicked. trigger "threshold": where the slider was let go.
+ */
+
+const SVG = "http://www.w3.org/2000/svg";
+const FONT = 13;
+const NUMBER = 34; // room for a weight beside a word
+
+const views = new WeakMap();
+
+export default function render({ data, parentElement, setTriggerValue }) {
+  let view = views.get(parentElement);
+  if (!view) {
+    view = new Lines(parentElement);
+    views.set(parentElement, view);
+  }
+  view.update(data, setTriggerValue);
+  return () => {
+    view.remove();
+    views.delete(parentElement);
+  };
+}
+
+function element(name, className, parent) {
+  const made = document.createElement(name);
+  made.className = className;
+  parent.append(made);
+  return made;
+}
+
+function shape(name, attributes, parent) {
+  const made = document.createElementNS(SVG, name);
+  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+  parent.append(made);
+  return made;
+}
+
+/** base64 of little-endian float32 to numbers. */
+function floats(base64) {
+  const raw = Uint8Array.from(atob(base64), (sign) => sign.charCodeAt(0));
+  const view = new DataView(raw.buffer);
+  return Float32Array.from({ length: raw.length / 4 }, (_, place) => view.getFloat32(4 * place, true));
+}
+
+class Lines {
+  constructor(parent) {
+    this.root = element("div", "lines", parent);
+    const bar = element("label", "bar", this.root);
+    element("span", "", bar).textContent = "weights from";
+    this.slider = element("input", "", bar);
+    Object.assign(this.slider, { type: "range", min: "0", max: "1", step: "0.01" });
+    this.value = element("output", "", bar);
+    this.svg = shape("svg", { role: "group" }, this.root);
+    this.pen = document.createElement("canvas").getContext("2d");
+    this.slider.addEventListener("input", () => this.drawLines());
+    this.slider.addEventListener("change", () => this.send("threshold", Number(this.slider.value)));
+    this.watcher = new ResizeObserver(() => this.layout());
+    this.watcher.observe(this.root);
+  }
+
+  update(data, setTriggerValue) {
+    const moved = !this.data || this.data.threshold !== data.threshold;
+    this.data = data;
+    this.send = setTriggerValue;
+    this.weights = floats(data.weights);
+    this.chosen = new Set(data.chosen);
+    if (moved) this.slider.value = String(data.threshold);
+    this.svg.setAttribute("aria-label", data.label);
+    this.root.style.setProperty("--query", data.colours.query);
+    this.width = 0;
+    this.layout();
+  }
+
+  weight(query, key) {
+    return this.weights[query * this.data.keys.length + key];
+  }
+
+  /** The longest beginning of a label that fits, with an ellipsis where something was left out. */
+  fit(label, room) {
+    if (this.pen.measureText(label).width <= room) return label;
+    const signs = [...label];
+    while (signs.length > 1 && this.pen.measureText(`${signs.join("")}…`).width > room) signs.pop();
+    return `${signs.join("")}…`;
+  }
+
+  layout() {
+    const width = this.root.clientWidth;
+    if (!this.data || !width || width === this.width) return;
+    this.width = width;
+    const { queries, keys, colours } = this.data;
+    const rows = Math.max(queries.length, keys.length, 1);
+    this.pitch = rows <= 24 ? 24 : rows <= 48 ? 18 : 14;
+    const font = Math.min(FONT, this.pitch - 2);
+    this.pen.font = `${font}px ${getComputedStyle(this.root).fontFamily}`;
+    const widest = (labels) => Math.max(0, ...labels.map((label) => this.pen.measureText(label).width));
+    const side = Math.min(Math.max(widest(queries), widest(keys)) + 8, width * 0.33 - NUMBER);
+    this.left = side + NUMBER;
+    this.right = width - side - NUMBER;
+    const height = rows * this.pitch + 4;
+    this.svg.replaceChildren();
+    for (const [name, value] of Object.entries({ width, height, viewBox: `0 0 ${width} ${height}` })) {
+      this.svg.setAttribute(name, value);
+    }
+    this.lines = shape("g", { class: "strokes", stroke: colours.line }, this.svg);
+    this.words = {
+      query: queries.map((label, row) => this.word("query", label, row, side, font)),
+      key: keys.map((label, row) => this.word("key", label, row, side, font)),
+    };
+    this.drawLines();
+  }
+
+  word(side, label, row, room, font) {
+    const query = side === "query";
+    const group = shape("g", { class: `word ${side}`, tabindex: "0", "data-row": row }, this.svg);
+    const top = row * this.pitch;
+    shape("rect", { class: "hit", x: query ? 0 : this.right, y: top, width: room + NUMBER, height: this.pitch }, group);
+    const edge = query ? this.left - 4 : this.right;
+    shape("rect", { x: edge, y: top + 3, width: 4, height: this.pitch - 6, fill: this.data.colours[side] }, group);
+    const text = shape("text", { class: "label", y: top + this.pitch / 2, "font-size": font }, group);
+    text.setAttribute("x", query ? this.left - 10 : this.right + 10);
+    text.setAttribute("text-anchor", query ? "end" : "start");
+    text.textContent = this.fit(label, room - 4);
+    const number = shape("text", { class: "number", y: top + this.pitch / 2, "font-size": font - 2 }, group);
+    number.setAttribute("x", query ? 2 : this.width - 2);
+    number.setAttribute("text-anchor", query ? "start" : "end");
+    const empty = query && this.data.empty.includes(row);
+    shape("title", {}, group).textContent = empty ? `${label}: empty, all its weight was on hidden tokens` : label;
+    group.setAttribute("aria-label", `${side} ${label}`);
+    for (const event of ["pointerenter", "focus"]) group.addEventListener(event, () => this.light(side, row));
+    for (const event of ["pointerleave", "blur"]) group.addEventListener(event, () => this.rest());
+    if (query) {
+      group.setAttribute("role", "button");
+      group.setAttribute("aria-pressed", String(this.chosen.has(row)));
+      group.addEventListener("click", () => this.choose(row));
+      group.addEventListener("keydown", (event) => {
+        if (event.key !== "Enter" && event.key !== " ") return;
+        event.preventDefault();
+        this.choose(row);
+      });
+    } else {
+      group.setAttribute("role", "img");
+    }
+    return group;
+  }
+
+  drawLines() {
+    const least = Number(this.slider.value);
+    this.value.textContent = least.toFixed(2);
+    this.lines.replaceChildren();
+    this.strokes = [];
+    const middle = (row) => (row + 0.5) * this.pitch;
+    for (let query = 0; query < this.data.queries.length; query++) {
+      for (let key = 0; key < this.data.keys.length; key++) {
+        const weight = this.weight(query, key);
+        if (weight <= 0 || weight < least) continue;
+        const line = shape("line", { x1: this.left, y1: middle(query), x2: this.right, y2: middle(key) }, this.lines);
+        line.setAttribute("stroke-opacity", (0.12 + 0.88 * weight).toFixed(3));
+        line.setAttribute("stroke-width", (0.75 + 3.25 * weight).toFixed(2));
+        this.strokes.push({ line, query, key });
+      }
+    }
+    this.rest();
+  }
+
+  /** Light the lines that `test` accepts and dim the others. */
+  show(test) {
+    this.svg.classList.add("choice");
+    for (const { line, query, key } of this.strokes) line.classList.toggle("lit", test(query, key));
+  }
+
+  light(side, row) {
+    this.show((query, key) => (side === "query" ? query : key) === row);
+    this.numbers(side === "query" ? "key" : "query", (other) => (side === "query" ? this.weight(row, other) : this.weight(other, row)));
+    this.numbers(side, () => null);
+  }
+
+  /** Nothing is hovered: the chosen words stay lit, or all lines show when none is chosen. */
+  rest() {
+    if (this.chosen.size) this.show((query) => this.chosen.has(query));
+    else this.svg.classList.remove("choice");
+    for (const side of ["query", "key"]) this.numbers(side, () => null);
+  }
+
+  numbers(side, weight) {
+    this.words[side].forEach((group, row) => {
+      const value = weight(row);
+      group.querySelector(".number").textContent = value === null ? "" : value.toFixed(2);
+    });
+  }
+
+  choose(row) {
+    if (!this.chosen.delete(row)) this.chosen.add(row);
+    this.words.query[row].setAttribute("aria-pressed", String(this.chosen.has(row)));
+    this.send("choose", row);
+  }
+
+  remove() {
+    this.watcher.disconnect();
+    this.root.remove();
+  }
+}
