@@ -1,11 +1,10 @@
-"""Trained bundles on this machine, and the one engine of each that all sessions share."""
+"""The one engine of each trained bundle that all sessions share."""
 
 from __future__ import annotations
 
-import os
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,37 +17,8 @@ from atlas.engine import Engine, Translation
 from atlas.trace import Trace
 from atlas.ui.results import BoundedCache
 
-ENVIRONMENT = "ATLAS_CHECKPOINTS"
 CACHE_BYTES = 256 * 2**20
 MODELS_IN_MEMORY = 3
-
-
-def find_bundles(
-    environment: Mapping[str, str] = os.environ, folders: Sequence[Path] | None = None
-) -> dict[str, Path]:
-    """Where the bundles are, by name.
-
-    Args:
-        environment: ``ATLAS_CHECKPOINTS`` in it names folders (separated as in ``PATH``), each a bundle or a
-            folder of bundles, and is then the only place that is looked at.
-        folders: places to look at otherwise; ``checkpoints`` here and next to the package when not given.
-
-    Returns:
-        Name (that of the folder) -> path, sorted by name within each place. Where two places hold the same
-        name the first one wins.
-    """
-    named = environment.get(ENVIRONMENT, "")
-    if named:
-        folders = [Path(part) for part in named.split(os.pathsep) if part]
-    elif folders is None:
-        folders = [Path("checkpoints"), Path(__file__).resolve().parents[2] / "checkpoints"]
-    found: dict[str, Path] = {}
-    for folder in folders:
-        inside = sorted(folder.iterdir()) if folder.is_dir() else []
-        for path in [folder, *inside]:
-            if (path / "config.json").is_file():
-                found.setdefault(path.resolve().name, path.resolve())
-    return found
 
 
 @dataclass(frozen=True)

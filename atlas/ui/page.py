@@ -8,6 +8,7 @@ from typing import Any, Literal, NoReturn
 
 import streamlit as st
 
+from atlas.bundles import ENVIRONMENT, find_bundles
 from atlas.decoding import SearchOptions
 from atlas.errors import AtlasError
 from atlas.trace import Trace
@@ -15,7 +16,7 @@ from atlas.ui import bar, keys
 from atlas.ui.examples import FIRST
 from atlas.ui.keys import Key
 from atlas.ui.markup import notice
-from atlas.ui.models import ENVIRONMENT, SharedEngine, TimedTrace, cached_trace, find_bundles, load_engine
+from atlas.ui.models import SharedEngine, TimedTrace, cached_trace, load_engine
 from atlas.ui.navigation import configure, ensure_navigation, entry
 from atlas.ui.saved import SavedTrace, open_saved, saved_trace_box
 from atlas.ui.state import ViewState
