@@ -9,8 +9,10 @@ from atlas.trace.errors import TraceError
 from atlas.trace.pieces import Token, decode_pieces, label_tokens, visible
 from atlas.trace.schema import FATES, SCHEMA_VERSION, Fate, Header, Path, Search
 from atlas.trace.trace import Trace
+from atlas.trace.views import View, view
+from atlas.trace.words import Group, piece_groups, word_groups
 
 __all__ = [
-    "FATES", "SCHEMA_VERSION", "Fate", "Header", "Path", "Search", "Token", "Trace", "TraceError",
-    "decode_pieces", "label_tokens", "visible",
+    "FATES", "SCHEMA_VERSION", "Fate", "Group", "Header", "Path", "Search", "Token", "Trace", "TraceError",
+    "View", "decode_pieces", "label_tokens", "piece_groups", "view", "visible", "word_groups",
 ]  # fmt: skip

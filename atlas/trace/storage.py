@@ -33,7 +33,7 @@ SEARCH_FIELDS = tuple(field.name for field in fields(Search))
 
 
 def save(trace: Trace, target: str | PathLike[str] | BinaryIO) -> None:
-    """Validate ``trace`` and write it; a path is written beside and moved into place, so no half file is left.
+    """Validate ``trace`` and write it; a path is written beside and moved into place: never half a file.
 
     Raises:
         TraceError: the trace is not valid, or its settings are not JSON.
