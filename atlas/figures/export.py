@@ -1,4 +1,4 @@
-"""Take a picture or its numbers away: CSV, JSON, PNG, SVG.
+"""Take a picture away as PNG or SVG. (Its numbers: :meth:`atlas.trace.views.View.to_csv` and ``to_json``.)
 
 Pictures are rendered by kaleido (the ``export`` extra), which drives a Chromium that it finds on the machine;
 without either, :class:`ExportError` says so in one line. No picture is fetched or sent anywhere: mathematics
@@ -7,18 +7,13 @@ in labels is switched off, since the library that draws it would be downloaded.
 
 from __future__ import annotations
 
-import csv
-import io
-import json
-import math
-from typing import Any, Final
+from importlib.util import find_spec
+from typing import Final
 
-import numpy as np
 import plotly.graph_objects as go
 
 from atlas.errors import AtlasError
 from atlas.figures import style
-from atlas.figures.heatmap import HeadMap
 
 FORMATS: Final[dict[str, str]] = {"png": "image/png", "svg": "image/svg+xml"}
 """Picture formats and their media types."""
@@ -28,53 +23,15 @@ class ExportError(AtlasError):
     """A picture could not be made; the message is one line that says what is missing."""
 
 
-def _number(value: float) -> float | None:
-    """A float that JSON can hold: infinities and NaN have no JSON form and become null."""
-    return float(value) if math.isfinite(value) else None
+def picture_trouble() -> str | None:
+    """What is missing to make pictures on this machine, as one line; None when nothing is."""
+    if find_spec("kaleido") is None:
+        return 'PNG and SVG need the export extra: pip install "attention-atlas[export]"'
+    from choreographer.browsers.chromium import Chromium
 
-
-def head_csv(head: HeadMap) -> bytes:
-    """The numbers of one head, one line a (query, key) pair.
-
-    Columns: ``query_index``, ``query``, ``key_index``, ``key``, ``weight``, ``score`` (empty where there is
-    none), ``rank``. Indices count from 0. Nine significant digits carry a float32 exactly. UTF-8 with a
-    byte-order mark, so that spreadsheets read accents right.
-    """
-    ranks = head.ranks
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["query_index", "query", "key_index", "key", "weight", "score", "rank"])
-    for row, query in enumerate(head.queries):
-        for column, key in enumerate(head.keys):
-            weight = float(head.weights[row, column])
-            score = "" if head.scores is None else f"{float(head.scores[row, column]):.9g}"
-            shown = "" if math.isnan(weight) else f"{weight:.9g}"
-            writer.writerow([row, query, column, key, shown, score, int(ranks[row, column])])
-    return text.getvalue().encode("utf-8-sig")
-
-
-def head_json(head: HeadMap, **about: Any) -> bytes:
-    """The numbers of one head as one JSON object.
-
-    Args:
-        head: the (Q, K) weights with labels.
-        about: further fields put first, such as sentence, model and settings; JSON-able.
-
-    Returns:
-        UTF-8 JSON with ``kind``, ``name``, ``rows``, ``queries``, ``keys``, ``weights`` (Q lists of K, null
-        in an empty row) and ``scores`` (null where masked) or null.
-    """
-    scores = None if head.scores is None else [[_number(value) for value in row] for row in head.scores]
-    content = about | {
-        "kind": head.kind,
-        "name": head.name,
-        "rows": head.rows,
-        "queries": list(head.queries),
-        "keys": list(head.keys),
-        "weights": [[_number(value) for value in row] for row in np.asarray(head.weights, dtype=float)],
-        "scores": scores,
-    }
-    return json.dumps(content, ensure_ascii=False, indent=1, allow_nan=False).encode()
+    if Chromium.find_browser(skip_local=False) is None:
+        return "PNG and SVG need Chrome or Chromium on this machine, and none was found"
+    return None
 
 
 def picture(
@@ -98,13 +55,12 @@ def picture(
     """
     if form not in FORMATS:
         raise ValueError(f"a picture is one of {', '.join(FORMATS)}, not {form!r}")
-    try:
-        import kaleido
-        from kaleido.errors import BrowserClosedError, BrowserFailedError, ChromeNotFoundError, KaleidoError
-    except ImportError:
-        raise ExportError(
-            'PNG and SVG need the export extra: pip install "attention-atlas[export]"'
-        ) from None
+    trouble = picture_trouble()
+    if trouble:
+        raise ExportError(trouble)
+    import kaleido
+    from kaleido.errors import BrowserClosedError, BrowserFailedError, ChromeNotFoundError, KaleidoError
+
     sheet = go.Figure(figure)
     sheet.update_layout(paper_bgcolor=style.background(dark), plot_bgcolor=style.background(dark))
     height = int(sheet.layout.height or 500)
@@ -116,9 +72,7 @@ def picture(
                 kopts={"mathjax": False},
             )
         )
-    except ChromeNotFoundError:
-        raise ExportError("PNG and SVG need Chrome or Chromium on this machine, and none was found") from None
-    except (BrowserFailedError, BrowserClosedError, KaleidoError, TimeoutError) as error:
+    except (ChromeNotFoundError, BrowserFailedError, BrowserClosedError, KaleidoError, TimeoutError) as error:
         reason = " ".join(str(error).split())[:200]
         raise ExportError(
             f"the browser that draws PNG and SVG failed: {reason or type(error).__name__}"
