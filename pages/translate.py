@@ -1,10 +1,31 @@
-"""Translate."""
+"""Translate: sentences or a whole file, with the model's confidence in every word."""
 
+import streamlit as st
+
+from atlas.ui import keys
+from atlas.ui.file_panel import show_file_panel
 from atlas.ui.page import open_page
+from atlas.ui.sentences import show_sentences
+
+SENTENCES, FILE = "sentences", "file"
 
 page = open_page(
     "translate",
     "Translate",
-    "Write sentences, one a line, and see how sure the model is of every word.",
+    "Write sentences, one a line. The tint of a word shows how sure the model is; hover for the number.",
+    [keys.choice("input", [SENTENCES, FILE], SENTENCES), keys.text("lines", limit=4000)],
     needs="model",
+    show_bar=False,
 )
+st.segmented_control(
+    "What to translate",
+    [SENTENCES, FILE],
+    format_func={SENTENCES: "Sentences", FILE: "A file"}.__getitem__,
+    required=True,
+    label_visibility="collapsed",
+    **page.state.widget("input"),
+)
+if page.state["input"] == SENTENCES:
+    show_sentences(page)
+else:
+    show_file_panel(page.model, page.options)

@@ -19,7 +19,7 @@ def sentence_bar(state: ViewState) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         st.text_input(
             "Sentence",
-            max_chars=2000,
+            max_chars=4000,
             placeholder="An English sentence",
             label_visibility="collapsed",
             **state.widget("text"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ import streamlit as st
 from atlas.decoding import SearchOptions
 from atlas.engine import Engine, Translation
 from atlas.trace import Trace
+from atlas.ui.gate import Gate
 from atlas.ui.results import BoundedCache
 
 CACHE_BYTES = 256 * 2**20
@@ -37,7 +37,7 @@ class SharedEngine:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._gate = threading.Semaphore(1)
+        self._gate = Gate()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._engine, name)

@@ -17,7 +17,7 @@ from atlas.ui.examples import FIRST
 from atlas.ui.keys import Key
 from atlas.ui.markup import notice
 from atlas.ui.models import SharedEngine, TimedTrace, cached_trace, load_engine
-from atlas.ui.navigation import configure, ensure_navigation, entry
+from atlas.ui.navigation import configure, ensure_navigation, entry, exists
 from atlas.ui.saved import SavedTrace, open_saved, saved_trace_box
 from atlas.ui.state import ViewState
 
@@ -27,7 +27,7 @@ Needs = Literal["trace", "model"]
 def common_keys(models: Sequence[str]) -> tuple[Key[Any], ...]:
     """The part of the address that all pages share."""
     return (
-        keys.text("text", FIRST),
+        keys.text("text", FIRST, limit=4000),
         keys.choice("model", models or [""], models[0] if models else ""),
         keys.integer("beam", 5, 1, bar.MAX_BEAM),
         keys.choice("penalty", ["gnmt", "average", "none"], "gnmt"),
@@ -53,6 +53,13 @@ class Page:
         self.state = state
         self.engine = engine
         self.saved = saved
+
+    @property
+    def model(self) -> SharedEngine:
+        """The engine, for a page that works on the live model."""
+        if self.engine is None:
+            raise RuntimeError(f"the page {self.name} was opened without a model")
+        return self.engine
 
     @property
     def sentence(self) -> str:
@@ -93,10 +100,16 @@ class Page:
         Raises:
             AtlasError: there is no model here, or it cannot trace this; one line for :meth:`complain`.
         """
+        return self.timed_trace_of(sentence, options=options, **forced).trace
+
+    def timed_trace_of(
+        self, sentence: str | None = None, *, options: SearchOptions | None = None, **forced: Any
+    ) -> TimedTrace:
+        """:meth:`trace_of`, with the seconds that the model took when it was computed."""
         if self.engine is None:
             raise AtlasError("a saved trace is shown without its model, which this needs")
         text = self.sentence if sentence is None else sentence
-        return cached_trace(self.engine, text, options or self.options, **forced).trace
+        return cached_trace(self.engine, text, options or self.options, **forced)
 
     def complain(self, message: object) -> None:
         """Show one clear line, literally."""
@@ -120,6 +133,8 @@ class Page:
         own = {key: str(value) for key, value in changes.items() if key not in shared}
         address = self.state.address(**{key: value for key, value in changes.items() if key in shared})
         query = {key: value for key, value in address.items() if key in shared} | own
+        if not exists(entry(name)):
+            return
         st.page_link(entry(name).path, label=label, icon=icon, query_params=query)
 
     def _timed(self) -> TimedTrace:

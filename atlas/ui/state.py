@@ -105,6 +105,7 @@ class ViewState:
         *,
         to_widget: Callable[[Any], Any] | None = None,
         from_widget: Callable[[Any], Any] | None = None,
+        after: Callable[[Any], None] | None = None,
     ) -> dict[str, Any]:
         """Arguments that tie an input to a value, as in ``st.slider("Beam", 1, 10, **state.widget("beam"))``.
 
@@ -116,6 +117,7 @@ class ViewState:
             name: of the key.
             to_widget: stored value -> value of the widget, where the two differ.
             from_widget: the way back.
+            after: called with the new value when it is stored, before the page runs.
 
         Returns:
             ``key``, ``on_change`` and ``args`` for the widget.
@@ -124,12 +126,21 @@ class ViewState:
         wanted = to_widget(self[name]) if to_widget else self[name]
         if widget_key not in st.session_state or st.session_state[widget_key] != wanted:
             st.session_state[widget_key] = wanted
-        return {"key": widget_key, "on_change": self._changed, "args": (name, widget_key, from_widget)}
+        return {"key": widget_key, "on_change": self._changed, "args": (name, widget_key, from_widget, after)}
 
-    def _changed(self, name: str, widget_key: str, from_widget: Callable[[Any], Any] | None) -> None:
+    def _changed(
+        self,
+        name: str,
+        widget_key: str,
+        from_widget: Callable[[Any], Any] | None,
+        after: Callable[[Any], None] | None,
+    ) -> None:
         value = st.session_state[widget_key]
-        if value is not None:
-            self[name] = from_widget(value) if from_widget else value
+        if value is None:
+            return
+        self[name] = from_widget(value) if from_widget else value
+        if after:
+            after(self[name])
 
     def address(self, **changes: Any) -> dict[str, str]:
         """The query parameters of this view with some values changed, for a link."""
