@@ -213,13 +213,13 @@ def rotation_matrix(matrix: Floats, *, shown: int = 32, dark: bool = False) -> g
 
 
 def shuffle_differences(
-    labels: Sequence[str], with_positions: Floats, without_positions: Floats, *, dark: bool = False
+    labels: Sequence[str], with_positions: Floats | None, without_positions: Floats, *, dark: bool = False
 ) -> go.Figure:
     """For each token of the shuffled sentence, how much its encoder output moved: with positions and without.
 
     Args:
         labels: ``(S,)``, the tokens in shuffled order.
-        with_positions: ``(S,)``, largest absolute difference of each token's vector.
+        with_positions: ``(S,)``, largest absolute difference of each token's vector, or none.
         without_positions: ``(S,)``. A difference of exactly 0, which a logarithmic axis cannot hold, stands
             at the bottom; its hover says 0.
         dark: for a dark page.
@@ -232,6 +232,8 @@ def shuffle_differences(
     )
     shown = [style.escape(label) for label in labels]
     for name, values, colour, symbol in series:
+        if values is None:
+            continue
         figure.add_scatter(
             x=np.arange(len(labels)),
             y=np.maximum(np.asarray(values, dtype=np.float64), floor),

@@ -1,0 +1,78 @@
+"""Positions: how the model knows where a word stands, and what it does when it does not."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from atlas.errors import AtlasError
+from atlas.ui import keys
+from atlas.ui.markup import notice
+from atlas.ui.page import open_page
+from atlas.ui.position_lab import LARGEST_SEED, encoding_lab, shuffle_lab
+from atlas.ui.position_pictures import (
+    FIRST_DIMENSIONS,
+    MOST_SHOWN,
+    rotation_pictures,
+    shown_table,
+    table_pictures,
+)
+
+MATHS = r"""
+**The encoding** (Vaswani et al. 2017, section 3.5). Position $pos$ gets a vector of $D$ numbers, added to the
+embedding of the token that stands there, before the first layer:
+
+$$PE_{pos,2i}=\sin(\omega_i\,pos)\qquad PE_{pos,2i+1}=\cos(\omega_i\,pos)\qquad \omega_i=10000^{-2i/D}$$
+
+**Wavelengths.** Dimensions $2i$ and $2i+1$ repeat every $2\pi/\omega_i=2\pi\cdot 10000^{2i/D}$ positions:
+from $2\pi$ to nearly $2\pi\cdot 10000$.
+
+**Dot product.** $PE_p\cdot PE_{p+k}=\sum_i\cos(\omega_i k)$: only the distance $k$ matters; $D/2$ at 0.
+
+**Rotation.** For each $k$ one matrix $M_k$ gives $PE_{pos+k}=M_k\,PE_{pos}$ at every position. It turns each
+pair of dimensions by the angle $\omega_i k$ (the addition theorems of sine and cosine):
+
+$$\begin{pmatrix}\sin\omega_i(pos+k)\\ \cos\omega_i(pos+k)\end{pmatrix}=
+\begin{pmatrix}\cos\omega_i k&\sin\omega_i k\\-\sin\omega_i k&\cos\omega_i k\end{pmatrix}
+\begin{pmatrix}\sin\omega_i\,pos\\ \cos\omega_i\,pos\end{pmatrix}$$
+
+**Shuffling.** Without positions an encoder reads a set. For any permutation matrix $P$,
+$\mathrm{Enc}(PX)=P\,\mathrm{Enc}(X)$: attention, layer normalisation and the feed-forward network commute
+with $P$. With positions added, $\mathrm{Enc}(PX+PE)\neq P\,\mathrm{Enc}(X+PE)$.
+"""
+
+page = open_page(
+    "positions",
+    "Positions",
+    "Numbers added to each word say where it stands. Below, shuffle the words or take the numbers away.",
+    (
+        keys.integers("dims", FIRST_DIMENSIONS, limit=6),
+        keys.integer("length", 100, 10, MOST_SHOWN),
+        keys.integer("shift", 7, 1, MOST_SHOWN - 1),
+        keys.integer("pos", 3, 0, MOST_SHOWN - 1),
+        keys.integer("pair", 8, 0, 4096),
+        keys.integer("shuffle", 1, 1, LARGEST_SEED),
+        keys.choice("encoding", ["zero", "shift"], "zero"),
+        keys.integer("offset", 100, 1, MOST_SHOWN),
+    ),
+    needs="model",
+)
+engine = page.engine
+if engine is None:
+    page.stop("This page works on a live model.")
+with st.expander("The maths"):
+    st.markdown(MATHS)
+kind = engine.config.positions
+tokens = len(engine.tokenizer.source(page.sentence))
+table = shown_table(page, engine)
+table_pictures(page, table, kind, tokens)
+rotation_pictures(page, table, kind)
+if not page.sentence.strip():
+    page.stop("Write a sentence above to use the lab.")
+try:
+    shuffle_lab(page, engine, has_positions=kind != "none")
+    if kind == "none":
+        notice("This model has no encoding to take away or to move.")
+    else:
+        encoding_lab(page, engine, tokens)
+except AtlasError as error:
+    page.complain(error)
