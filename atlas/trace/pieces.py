@@ -33,7 +33,8 @@ _NAMED = {
     "\u200c": "‹ZWNJ›", "\u200d": "‹ZWJ›", "\u200e": "‹LRM›", "\u200f": "‹RLM›",
     "\u2060": "‹WJ›", "\ufeff": "‹BOM›",
 }  # fmt: skip
-_UNSEEN = frozenset("\ufffd\u115f\u1160\u3164\uffa0\u2800")  # replacement mark, Hangul fillers, blank Braille
+# The replacement mark, Hangul fillers, Khmer inherent vowels, blank Braille: letters and signs without ink.
+_UNSEEN = frozenset("\ufffd\u115f\u1160\u3164\uffa0\u17b4\u17b5\u2800")
 
 
 @dataclass(frozen=True)
@@ -104,7 +105,8 @@ def decode_pieces(pieces: Sequence[str]) -> str:
 def visible(text: str) -> str:
     """``text`` with every character that the eye would miss written out: ``"a \\n"`` becomes ``"a␣↵"``."""
     shown: list[str] = []
-    for index, character in enumerate(text):
+    before = "Cc"  # category of the character before
+    for character in text:
         category = unicodedata.category(character)
         if character in _NAMED:
             shown.append(_NAMED[character])
@@ -112,11 +114,13 @@ def visible(text: str) -> str:
             shown.append(chr(0x2400 + ord(character)))  # Unicode's control pictures
         elif category[0] in "CZ" or character in _UNSEEN:
             shown.append(f"‹U+{ord(character):04X}›")
-        elif category[0] == "M" and index == 0:
-            selector = unicodedata.name(character, "").startswith("VARIATION SELECTOR")
-            shown.append(f"‹U+{ord(character):04X}›" if selector else f"◌{character}")
+        elif unicodedata.name(character, "").startswith("VARIATION SELECTOR"):
+            shown.append(character if before[0] in "NPS" or before == "Lo" else f"‹U+{ord(character):04X}›")
+        elif category[0] == "M" and before[0] in "CZ":
+            shown.append(f"◌{character}")
         else:
             shown.append(character)
+        before = category
     return "".join(shown)
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import os
 import tempfile
+import tokenize
 import zipfile
 import zlib
 from dataclasses import asdict, fields
@@ -29,6 +30,10 @@ from atlas.trace.trace import Trace
 FORMAT = "attention-atlas-trace"
 MAX_BYTES = 512 * 2**20
 MAX_HEADER_BYTES = 32 * 2**20
+#: What the zip reader lets through from a damaged archive (a ValueError for a negative place in the file).
+_ZIP_ERRORS = (zipfile.BadZipFile, zlib.error, EOFError, ValueError, NotImplementedError, RuntimeError)
+#: What NumPy lets through from the header of a damaged ``.npy``, which it reads as a Python literal.
+_HEADER_ERRORS = (ValueError, SyntaxError, TypeError, RecursionError, MemoryError, tokenize.TokenError)
 SEARCH_FIELDS = tuple(field.name for field in fields(Search))
 
 
@@ -70,7 +75,9 @@ def load(source: str | PathLike[str] | BinaryIO) -> Trace:
     try:
         with zipfile.ZipFile(source) as archive:
             arrays = _read_arrays(archive)
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
+    except TraceError:
+        raise
+    except _ZIP_ERRORS as error:
         raise TraceError(f"not a trace file, or a damaged one: {error}") from error
     trace = _build(arrays)
     trace.validate()
@@ -120,7 +127,7 @@ def _read_array(archive: zipfile.ZipFile, member: zipfile.ZipInfo, name: str) ->
             shape, fortran, dtype = np.lib.format.read_array_header_1_0(file)
         except TraceError:
             raise
-        except (ValueError, SyntaxError) as error:
+        except _HEADER_ERRORS as error:
             raise TraceError(f"{name} is not a NumPy array: {error}") from error
         if dtype.hasobject or dtype.kind not in "bifu":
             raise TraceError(f"{name} has type {dtype}; a trace holds numbers only")

@@ -87,6 +87,8 @@ def _check_source(trace: Trace) -> None:
             require(token.word >= 0, f"{name}.word is negative")
     places = [token.start for token in tokens]
     require(places == sorted(places), "source_tokens are not in reading order")
+    words = [token.word for token in tokens if not token.special]
+    require(words == sorted(words), "source_tokens: their words are not in reading order")
     count = len(tokens)
     _check_array("encoder", trace.encoder, "float32", (None, None, count, count))
     _check_rows("encoder", trace.encoder)
