@@ -66,7 +66,7 @@ def test_reading_one_beam_slot_all_along_would_be_seen():
         rows = TRACE.path(node).rows.tolist()
         slot = slots[len(rows) - 1].index(rows[-1])
         wrong += [held[min(slot, len(held) - 1)] for held in slots[: len(rows)]] != rows
-    assert wrong > len(search) // 4
+    assert wrong > 20  # nodes whose attention such a reader would show wrongly
 
 
 @settings(max_examples=25, deadline=None)
