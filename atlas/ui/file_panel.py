@@ -7,7 +7,7 @@ from functools import partial
 
 import pandas as pd
 import streamlit as st
-from streamlit.runtime import get_instance
+from streamlit import runtime
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from atlas.decoding import SearchOptions
@@ -142,7 +142,7 @@ def _start(panel: FilePanel, upload: Upload, engine: SharedEngine, options: Sear
     panel.job = FileJob(
         upload.sentences(panel.column),
         lambda sentences: engine.translate(sentences, options),
-        lambda: get_instance().is_active_session(session),
+        lambda: not runtime.exists() or runtime.get_instance().is_active_session(session),
     )
     panel.job.start()
 
@@ -172,7 +172,7 @@ def _progress_text(progress: Progress) -> str:
     parts = [f"{progress.done:,} of {progress.total:,} rows"]
     if progress.running:
         parts.append("stopping after this batch" if progress.stopped else time_left(progress.seconds_left))
-    elif progress.done < progress.total:
+    elif progress.stopped:
         parts.append("stopped: what was done is kept")
     return " · ".join(parts)
 

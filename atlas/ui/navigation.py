@@ -45,10 +45,6 @@ def entry(name: str) -> PageEntry:
     raise KeyError(f"no page called {name!r} in the navigation")
 
 
-def exists(page: PageEntry) -> bool:
-    return (Path(__file__).resolve().parents[2] / page.path).exists()
-
-
 def _home() -> None:
     """The page at ``/``: leads to Translate, which so has an address of its own, with the query kept."""
     query = {name: st.query_params.get_all(name) for name in st.query_params}
@@ -60,8 +56,6 @@ def _navigate() -> StreamlitPage:
         "": [st.Page(_home, title="Attention Atlas", url_path="home", default=True, visibility="hidden")]
     }
     for page in PAGES:
-        if not exists(page):
-            continue
         sections.setdefault(page.section, []).append(
             st.Page(page.path, title=page.title, icon=page.icon, url_path=page.name)
         )

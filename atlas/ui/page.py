@@ -8,7 +8,7 @@ from typing import Any, Literal, NoReturn
 
 import streamlit as st
 
-from atlas.bundles import ENVIRONMENT, find_bundles
+from atlas.bundles import DEFAULT, ENVIRONMENT, find_bundles
 from atlas.decoding import SearchOptions
 from atlas.errors import AtlasError
 from atlas.trace import Trace
@@ -17,7 +17,7 @@ from atlas.ui.examples import FIRST
 from atlas.ui.keys import Key
 from atlas.ui.markup import notice
 from atlas.ui.models import SharedEngine, TimedTrace, cached_trace, load_engine
-from atlas.ui.navigation import configure, ensure_navigation, entry, exists
+from atlas.ui.navigation import configure, ensure_navigation, entry
 from atlas.ui.saved import SavedTrace, open_saved, saved_trace_box
 from atlas.ui.state import ViewState
 
@@ -28,7 +28,7 @@ def common_keys(models: Sequence[str]) -> tuple[Key[Any], ...]:
     """The part of the address that all pages share."""
     return (
         keys.text("text", FIRST, limit=4000),
-        keys.choice("model", models or [""], models[0] if models else ""),
+        keys.choice("model", models or [""], DEFAULT if DEFAULT in models else (*models, "")[0]),
         keys.integer("beam", 5, 1, bar.MAX_BEAM),
         keys.choice("penalty", ["gnmt", "average", "none"], "gnmt"),
         keys.decimal("alpha", 0.6, 0.0, 2.0),
@@ -133,8 +133,6 @@ class Page:
         own = {key: str(value) for key, value in changes.items() if key not in shared}
         address = self.state.address(**{key: value for key, value in changes.items() if key in shared})
         query = {key: value for key, value in address.items() if key in shared} | own
-        if not exists(entry(name)):
-            return
         st.page_link(entry(name).path, label=label, icon=icon, query_params=query)
 
     def _timed(self) -> TimedTrace:

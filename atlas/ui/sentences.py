@@ -37,7 +37,7 @@ def show_sentences(page: Page) -> None:
     with legend:
         show_tint_legend()
     for index, line in enumerate(lines[:MAX_LINES]):
-        with st.container(border=True):
+        with st.container(border=True, gap="small"):
             _card(page, index, line, alone=len(lines) == 1)
 
 
@@ -80,9 +80,9 @@ def _card(page: Page, index: int, line: str, *, alone: bool) -> None:
         return
     trace = timed.trace
     show_translation(trace, int(trace.hypotheses[0]))
-    show_facts(_facts(page, timed))
     chosen = page.state["text"] == line
     with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
+        show_facts(_facts(page, timed))
         page.link("attention", "Attention", icon=":material/grid_on:", text=line)
         page.link("beam_search", "Beam search", icon=":material/account_tree:", text=line)
         page.link("positions", "Positions", icon=":material/waves:", text=line)
@@ -134,6 +134,7 @@ def _details(trace: Trace, index: int) -> None:
     with left:
         _n_best(trace)
     with right:
+        st.caption(f"Cross-attention of layer {trace.search.cross.shape[1]}, the mean over its heads")
         st.plotly_chart(
             cross_attention(trace),
             width="stretch",
@@ -152,7 +153,6 @@ def cross_attention(trace: Trace) -> go.Figure:
         queries=seen.query_labels,
         keys=seen.key_labels,
         kind="cross",
-        name=f"Cross-attention, layer {last + 1}, mean over its heads",
         rows="word predicted",
     )
     return heatmap(head, dark=st.context.theme.type == "dark")
@@ -173,7 +173,7 @@ def _n_best(trace: Trace) -> None:
     head = "".join(f"<th>{name}</th>" for name in ("", "Translation", "Score", "log p", "Pieces"))
     st.html(
         "<style>.atlas-nbest td,.atlas-nbest th{padding:.2rem .5rem;text-align:left;vertical-align:top}"
-        ".atlas-nbest th{font-weight:600;opacity:.75}</style>"
+        ".atlas-nbest th{font-weight:600;opacity:.75;white-space:nowrap}</style>"
         f'<table class="atlas-nbest"><thead><tr>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table>'
     )
     st.caption(

@@ -11,6 +11,7 @@ import time
 import zlib
 from collections.abc import Sequence
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,9 @@ class FakeEngine:
     delay = 0.0
     name, hash = "fake", "f" * 64
     source_language, target_language, device, card, parameters = "en", "fr", "cpu", "A fake.", 1_234_567
+
+    config = SimpleNamespace(positions="sinusoidal", max_length=512, width=8)
+    tokenizer = SimpleNamespace(source=lambda text: [*range(3, 3 + len(text.split())), 2])
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
