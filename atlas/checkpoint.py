@@ -1,0 +1,192 @@
+"""The bundle: a trained model as a folder that checks itself. Nothing in it is a pickle."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from atlas.errors import AtlasError
+from atlas.model.config import ConfigError, TransformerConfig
+from atlas.model.transformer import Transformer
+from atlas.text.tokenizer import Tokenizer, TokenizerError
+
+FORMAT_VERSION = 1
+WEIGHTS, TOKENIZER, CONFIG, HISTORY, CARD = "model.safetensors", "tokenizer.json", "config.json", "history.csv", "card.md"
+
+
+class BundleError(AtlasError):
+    """A folder that is not a whole bundle of ours; the line names the file and, where there is one, the field."""
+
+
+@dataclass
+class Bundle:
+    """A model with everything that is needed to use it and to know where it comes from."""
+
+    name: str
+    source_language: str
+    target_language: str
+    model: Transformer
+    tokenizer: Tokenizer
+    hash: str = ""
+    history: str = ""
+    card: str = ""
+    training: dict[str, Any] = field(default_factory=dict)
+    folder: Path | None = None
+
+
+def half_weights(model: Transformer) -> dict[str, Tensor]:
+    """The model's weights in float16, each tied matrix once."""
+    return {name: tensor.detach().to("cpu", torch.float16).contiguous() for name, tensor in model.named_parameters()}
+
+
+def _sha256(path: Path) -> str:
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while block := file.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def save_bundle(bundle: Bundle, path: Path, snapshots: Mapping[str, Path] | None = None) -> None:
+    """Write a bundle; a folder at ``path`` is replaced whole or not at all.
+
+    Args:
+        snapshots: weights of earlier steps to carry along, by file name, stored under ``snapshots/``.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    folder = Path(tempfile.mkdtemp(prefix=f".{path.name}-", dir=path.parent))
+    try:
+        save_file(half_weights(bundle.model), folder / WEIGHTS)
+        (folder / TOKENIZER).write_text(bundle.tokenizer.to_json(), encoding="utf-8")
+        (folder / HISTORY).write_text(bundle.history, encoding="utf-8")
+        (folder / CARD).write_text(bundle.card, encoding="utf-8")
+        for name, file in (snapshots or {}).items():
+            (folder / "snapshots").mkdir(exist_ok=True)
+            shutil.copyfile(file, folder / "snapshots" / name)
+        names = [WEIGHTS, TOKENIZER, HISTORY, *(f"snapshots/{name}" for name in snapshots or {})]
+        description = {
+            "format": FORMAT_VERSION,
+            "name": bundle.name,
+            "source_language": bundle.source_language,
+            "target_language": bundle.target_language,
+            "model": bundle.model.config.to_dict(),
+            "hashes": {name: _sha256(folder / name) for name in names},
+            "training": bundle.training,
+        }
+        (folder / CONFIG).write_text(json.dumps(description, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        folder.chmod(0o755)
+        if path.exists():
+            old = path.with_name(f".{path.name}-old-{os.getpid()}")
+            path.rename(old)
+            folder.rename(path)
+            shutil.rmtree(old)
+        else:
+            folder.rename(path)
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+
+
+def read_description(path: Path) -> dict[str, Any]:
+    """``config.json`` of a bundle, checked as far as it goes without the other files.
+
+    Raises:
+        BundleError: it is missing, not JSON, of another format version, or lacks a field.
+    """
+    file = path / CONFIG
+    try:
+        description = json.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise BundleError(f"{path}: not a bundle, it has no {CONFIG}") from error
+    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise BundleError(f"{file}: cannot be read: {error}") from error
+    if not isinstance(description, dict):
+        raise BundleError(f"{file}: must hold one JSON object")
+    known: dict[str, type] = {"format": int, "name": str, "source_language": str, "target_language": str, "model": dict, "hashes": dict, "training": dict}
+    if description.get("format") != FORMAT_VERSION:
+        raise BundleError(f"{file}: format {description.get('format')!r} is not known; this version reads format {FORMAT_VERSION}")
+    for key, kind in known.items():
+        if not isinstance(description.get(key), kind):
+            raise BundleError(f"{file}: the field {key!r} is missing or not of type {kind.__name__}")
+    for key in description:
+        if key not in known:
+            raise BundleError(f"{file}: unknown field {key!r}")
+    for name in (WEIGHTS, TOKENIZER):
+        if name not in description["hashes"]:
+            raise BundleError(f"{file}: the field 'hashes' does not name {name}")
+    return description
+
+
+def load_weights(model: Transformer, file: Path) -> None:
+    """Fill a model from a safetensors file, every key and shape checked.
+
+    Raises:
+        BundleError: the file is damaged, or a tensor is missing, unknown or of another shape.
+    """
+    try:
+        tensors = load_file(file)
+    except (OSError, SafetensorError, ValueError) as error:
+        raise BundleError(f"{file}: damaged or not a safetensors file: {error}") from error
+    parameters = dict(model.named_parameters())
+    for name in parameters:
+        if name not in tensors:
+            raise BundleError(f"{file}: the tensor {name!r} is missing")
+    for name, tensor in tensors.items():
+        if name not in parameters:
+            raise BundleError(f"{file}: unknown tensor {name!r}")
+        if tensor.shape != parameters[name].shape:
+            raise BundleError(f"{file}: {name!r} has shape {tuple(tensor.shape)}, the configuration says {tuple(parameters[name].shape)}")
+        if not tensor.isfinite().all():
+            raise BundleError(f"{file}: {name!r} holds values that are not finite")
+    with torch.no_grad():
+        for name, parameter in parameters.items():
+            parameter.copy_(tensors[name])
+
+
+def load_bundle(path: Path, device: torch.device | None = None) -> Bundle:
+    """Read and verify a bundle.
+
+    Raises:
+        BundleError: a file is missing, damaged or foreign, sizes disagree, or the format is newer than this program.
+    """
+    path = Path(path)
+    if not path.is_dir():
+        raise BundleError(f"{path}: there is no such folder; a bundle is a folder with {CONFIG}, {TOKENIZER} and {WEIGHTS}")
+    description = read_description(path)
+    for name, expected in description["hashes"].items():
+        if ".." in Path(name).parts or Path(name).is_absolute():
+            raise BundleError(f"{path / CONFIG}: the field 'hashes' names {name!r}, outside the bundle")
+        if not (path / name).is_file():
+            raise BundleError(f"{path / name}: the file is missing")
+        if _sha256(path / name) != expected:
+            raise BundleError(f"{path / name}: damaged or changed, its SHA-256 is not the one in {CONFIG}")
+    try:
+        config = TransformerConfig.from_dict(description["model"])
+        tokenizer = Tokenizer.load(path / TOKENIZER)
+    except ConfigError as error:
+        raise BundleError(f"{path / CONFIG}: {error}") from error
+    except TokenizerError as error:
+        raise BundleError(str(error)) from error
+    if len(tokenizer) != config.vocabulary:
+        raise BundleError(f"{path / TOKENIZER}: {len(tokenizer)} pieces, but the field 'vocabulary' of {CONFIG} says {config.vocabulary}")
+    model = Transformer(config)
+    load_weights(model, path / WEIGHTS)
+    model.to(device or torch.device("cpu")).eval()
+    texts = {name: (path / name).read_text(encoding="utf-8") if (path / name).is_file() else "" for name in (HISTORY, CARD)}
+    identity = hashlib.sha256((description["hashes"][WEIGHTS] + description["hashes"][TOKENIZER]).encode()).hexdigest()
+    return Bundle(
+        description["name"], description["source_language"], description["target_language"], model, tokenizer, identity,
+        texts[HISTORY], texts[CARD], description["training"], path,
+    )

@@ -1,0 +1,232 @@
+"""Beam search over a batch, as a state that is stepped, with a record of everything that it looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from atlas.decoding.candidates import NEVER, Best, best_tokens
+from atlas.decoding.options import OptionsError, SearchOptions, default_limit
+from atlas.decoding.protocol import StepModel
+from atlas.decoding.record import CUT, FINISHED, KEPT, PRUNED, SearchRecord, record_step
+from atlas.model.recorder import Recorder
+from atlas.text.batches import pad
+from atlas.text.tokenizer import END_ID, PAD_ID, START_ID
+
+
+@dataclass(frozen=True)
+class Found:
+    """One hypothesis: ``ids`` with the end mark if ``finished``, their log-probabilities (nats), and the normalised score.
+
+    ``node`` is its last node in the record, -1 when nothing was recorded.
+    """
+
+    ids: tuple[int, ...]
+    logprobs: tuple[float, ...]
+    score: float
+    finished: bool
+    node: int = -1
+
+    @property
+    def logprob(self) -> float:
+        """Log-probability of the whole hypothesis, in nats."""
+        return float(sum(self.logprobs))
+
+
+@dataclass
+class _Live:
+    """A hypothesis that may still grow."""
+
+    ids: tuple[int, ...]
+    logprobs: tuple[float, ...]
+    total: float
+    node: int
+    row: int = 0
+    """Its row in the model's state, counted within the sentence."""
+
+
+@dataclass
+class _Sentence:
+    """The search of one sentence: live and finished hypotheses apart."""
+
+    index: int
+    source_length: int
+    limit: int
+    prefix: tuple[int, ...]
+    live: list[_Live]
+    finished: list[Found] = field(default_factory=list)
+    record: SearchRecord | None = None
+    done: bool = False
+
+
+@dataclass(frozen=True)
+class Recording:
+    """Ask for a record of the search: extra points of every pass, and the model's number of decoder layers."""
+
+    layers: int
+    extras: tuple[str, ...] = ()
+
+
+@dataclass
+class SearchResult:
+    """For each sentence its hypotheses, best first, and the record when one was asked for; ``encoder`` holds what the encoder showed."""
+
+    hypotheses: list[list[Found]]
+    records: list[SearchRecord]
+    encoder: Recorder | None
+
+
+@torch.inference_mode()
+def beam_search(
+    model: StepModel, sources: Sequence[Sequence[int]], options: SearchOptions, *, prefix: Sequence[int] = (),
+    recording: Recording | None = None, positions: Tensor | None = None, device: torch.device | None = None, longest: int | None = None,
+) -> SearchResult:
+    """The best translations of a batch.
+
+    Each step looks at the ``2 k`` best candidates of a sentence (k is the beam). An end mark among the first k of them finishes its hypothesis; the first k others live
+    on. Ties go to the higher score, then the earlier parent, then the lower token. The first step grows from one row. Width 1 is greedy search.
+
+    Args:
+        sources: ids of each sentence, end mark included.
+        prefix: target ids that every hypothesis must begin with; they do not count for length or score.
+        recording: keep every candidate, and the attention of every pass.
+        positions: ``(P, D)`` used instead of the encoder's position table.
+        longest: positions that the model has for the target; the limit is cut to fit.
+
+    Raises:
+        OptionsError: the prefix holds a control token.
+    """
+    if any(token in (*NEVER, END_ID) for token in prefix):
+        raise OptionsError("a forced beginning cannot contain control tokens")
+    source = pad(sources).to(device)
+    mask = source != PAD_ID
+    encoder = Recorder(("weights", "residual", "embedded", "memory", *recording.extras)) if recording else None
+    state = model.begin(source, mask, encoder, positions=positions)
+    width = options.width
+    sentences = [_new_sentence(index, ids, options, prefix, recording, longest) for index, ids in enumerate(sources)]
+    results: list[list[Found]] = [[] for _ in sources]
+    records = [sentence.record for sentence in sentences if sentence.record is not None]
+    beams, tokens = 1, torch.full((len(sentences), 1), START_ID, device=device)
+    read: list[list[int]] = [[0] for _ in sentences]
+    depth = 0
+    while sentences:
+        recorder = Recorder(("weights", "residual", "embedded", *recording.extras)) if recording else None
+        logits = model.step(tokens, state, recorder)
+        if recorder is not None and recording is not None:
+            record_step([s.record for s in sentences if s.record is not None], read, recorder, logits, [s.source_length for s in sentences], recording.layers, recording.extras)
+        if depth < len(prefix):
+            _force(sentences, logits, prefix[depth], options)
+        else:
+            best = best_tokens(logits, 2 * width)
+            for place, sentence in enumerate(sentences):
+                _advance(sentence, best, place * beams, options, width)
+        depth += 1
+        staying = [place for place, sentence in enumerate(sentences) if not sentence.done]
+        for sentence in sentences:
+            if sentence.done:
+                results[sentence.index] = _ranked(sentence, options)
+        if len(staying) < len(sentences):
+            sentences = [sentences[place] for place in staying]
+            if not sentences:
+                break
+            state.keep(torch.tensor(staying, device=device))
+        if beams < width and depth > len(prefix):
+            state.expand(width)
+            beams = width
+        if beams > 1 and depth > len(prefix) + 1:
+            state.reorder(torch.tensor(_rows(sentences, beams), device=device))
+        tokens = torch.tensor([[ids] for sentence in sentences for ids in _padded([h.ids[-1] for h in sentence.live], beams, PAD_ID)], device=device)
+        read = [_padded([h.node for h in sentence.live], beams, -1) for sentence in sentences]
+    return SearchResult(results, records, encoder)
+
+
+def _new_sentence(
+    index: int, ids: Sequence[int], options: SearchOptions, prefix: Sequence[int], recording: Recording | None, longest: int | None
+) -> _Sentence:
+    limit = options.max_length or default_limit(len(ids))
+    if longest is not None:
+        limit = min(limit, longest - len(prefix))
+        if limit < 1:
+            raise OptionsError(f"the forced beginning has {len(prefix)} tokens; this model takes at most {longest - 1}")
+    return _Sentence(index, len(ids), limit, tuple(prefix), [_Live((), (), 0.0, 0)], record=SearchRecord() if recording else None)
+
+
+def _padded(values: list[int], count: int, filler: int) -> list[int]:
+    return values + [filler] * (count - len(values))
+
+
+def _rows(sentences: list[_Sentence], beams: int) -> list[int]:
+    return [place * beams + row for place, sentence in enumerate(sentences) for row in _padded([h.row for h in sentence.live], beams, 0)]
+
+
+def _force(sentences: list[_Sentence], logits: Tensor, token: int, options: SearchOptions) -> None:
+    """Make the next token of every sentence ``token``; its log-probability is the model's own."""
+    chosen = logits.double().log_softmax(-1)[:, token].tolist()
+    for sentence, logprob in zip(sentences, chosen, strict=True):
+        old = sentence.live[0]
+        node = 0
+        if sentence.record is not None:
+            node = sentence.record.add(old.node, token, logprob, 0.0, 0, KEPT, forced=True)
+        sentence.live = [_Live((*old.ids, token), (*old.logprobs, logprob), 0.0, node)]
+
+
+def _candidates(sentence: _Sentence, best: Best, first_row: int, width: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+    """Rows (counted within the sentence), tokens and log-probabilities of the ``2 width`` best candidates, best first."""
+    live = sentence.live
+    rows = slice(first_row, first_row + len(live))
+    totals = best.logprobs[rows] + np.array([h.total for h in live])[:, None]
+    order = np.argsort(-totals, axis=None, kind="stable")[: 2 * width]
+    parents, columns = np.divmod(order, totals.shape[1])
+    return parents, best.tokens[rows][parents, columns], best.logprobs[rows][parents, columns]
+
+
+def _advance(sentence: _Sentence, best: Best, first_row: int, options: SearchOptions, width: int) -> None:
+    """One step of one sentence: sort the candidates, give each its fate, see whether the search is over."""
+    parents, tokens, logprobs = _candidates(sentence, best, first_row, width)
+    length = len(sentence.live[0].ids) - len(sentence.prefix) + 1
+    last = length >= sentence.limit
+    grown: list[_Live] = []
+    for rank, (row, token, logprob) in enumerate(zip(parents.tolist(), tokens.tolist(), logprobs.tolist(), strict=True)):
+        if logprob == -np.inf:
+            continue
+        old = sentence.live[row]
+        total = old.total + logprob
+        score = options.normalise(total, length)
+        ended = token == END_ID
+        fate = PRUNED
+        if ended and rank < width:
+            fate = FINISHED
+        elif not ended and len(grown) < width:
+            fate = CUT if last else KEPT
+        node = sentence.record.add(old.node, token, logprob, score, rank, fate) if sentence.record is not None else -1
+        if fate == FINISHED:
+            sentence.finished.append(Found((*old.ids, token), (*old.logprobs, logprob), score, True, node))
+        elif fate in (KEPT, CUT):
+            grown.append(_Live((*old.ids, token), (*old.logprobs, logprob), total, node, row))
+    sentence.live = grown
+    sentence.finished = sorted(sentence.finished, key=lambda found: -found.score)[:width] if options.stop == "exact" else sentence.finished
+    sentence.done = last or not grown or _over(sentence, options, width)
+
+
+def _over(sentence: _Sentence, options: SearchOptions, width: int) -> bool:
+    """May the search stop? With ``exact``: only when the best live hypothesis, at the length limit's penalty, cannot beat the worst finished one."""
+    if len(sentence.finished) < width:
+        return False
+    if options.stop == "first" or width == 1:
+        return True
+    bound = options.normalise(max(h.total for h in sentence.live), sentence.limit)
+    return min(found.score for found in sentence.finished) >= bound
+
+
+def _ranked(sentence: _Sentence, options: SearchOptions) -> list[Found]:
+    """The finished hypotheses, best first; if none has finished, the live ones that the limit cut."""
+    found = sorted(sentence.finished, key=lambda item: -item.score)
+    if not found:
+        length = len(sentence.live[0].ids) - len(sentence.prefix) if sentence.live else 0
+        found = [Found(h.ids, h.logprobs, options.normalise(h.total, length), False, h.node) for h in sentence.live]
+    return found[: options.n_best]

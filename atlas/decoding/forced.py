@@ -1,0 +1,47 @@
+"""Teacher forcing: what the model thinks of a translation that someone else wrote."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+
+from atlas.decoding.beam import Found, Recording, SearchResult
+from atlas.decoding.candidates import NEVER
+from atlas.decoding.options import OptionsError, SearchOptions
+from atlas.decoding.record import FINISHED, KEPT, SearchRecord, record_step
+from atlas.model.recorder import Recorder
+from atlas.model.transformer import Transformer
+from atlas.text.tokenizer import END_ID, START_ID
+
+
+@torch.inference_mode()
+def force_target(
+    model: Transformer, source: Sequence[int], target: Sequence[int], options: SearchOptions, recording: Recording
+) -> SearchResult:
+    """Read ``target`` (no control tokens; the end mark is added) token by token and record what the model expected instead.
+
+    The record is a chain of forced nodes; the score is that of the whole target under the length penalty of ``options``.
+
+    Raises:
+        OptionsError: the target holds a control token, or is longer than the model has positions.
+    """
+    if any(token in (*NEVER, END_ID) for token in target):
+        raise OptionsError("a forced translation cannot contain control tokens")
+    if len(target) + 1 > model.config.max_length:
+        raise OptionsError(f"the forced translation has {len(target)} tokens; this model takes at most {model.config.max_length - 1}")
+    ids = torch.tensor([list(source)], device=model.device)
+    encoder = Recorder(("weights", "residual", "embedded", "memory", *recording.extras))
+    state = model.begin(ids, torch.ones_like(ids, dtype=torch.bool), encoder)
+    record, node, token = SearchRecord(), 0, START_ID
+    logprobs: list[float] = []
+    for place, following in enumerate((*target, END_ID), 1):
+        recorder = Recorder(("weights", "residual", "embedded", *recording.extras))
+        logits = model.step(torch.tensor([[token]], device=model.device), state, recorder)
+        record_step([record], [[node]], recorder, logits, [len(source)], recording.layers, recording.extras)
+        logprobs.append(float(logits.double().log_softmax(-1)[0, following]))
+        score = options.normalise(sum(logprobs), place)
+        node = record.add(node, following, logprobs[-1], score, 0, FINISHED if following == END_ID else KEPT, forced=True)
+        token = following
+    found = Found((*target, END_ID), tuple(logprobs), record.score[node], True, node)
+    return SearchResult([[found]], [record], encoder)

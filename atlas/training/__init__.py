@@ -1,0 +1,1 @@
+"""Teaching a Transformer to translate: configuration, loss, schedule, loop, evaluation."""

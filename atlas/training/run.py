@@ -1,0 +1,148 @@
+"""From a configuration to a bundle: the whole of ``atlas train``."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import torch
+
+from atlas.checkpoint import Bundle, load_bundle, save_bundle
+from atlas.errors import AtlasError
+from atlas.model import Transformer, TransformerConfig, pick_device
+from atlas.text.batches import EncodedPairs
+from atlas.text.corpora import Corpus, group_references, load_file, load_multi30k, load_tatoeba, unify_typography
+from atlas.text.tokenizer import Tokenizer
+from atlas.training.cards import training_card
+from atlas.training.config import TrainingConfig
+from atlas.training.distributed import Processes
+from atlas.training.evaluation import mean_loss
+from atlas.training.loop import Sentences, Trainer
+from atlas.training.report import Reporter
+from atlas.training.state import RunFolder, history_csv
+
+
+def load_corpus(config: TrainingConfig, source: Path | None = None) -> Corpus:
+    """The corpus that a configuration names, from a local copy (``source``, else ``ATLAS_DATA``) or the download cache.
+
+    Raises:
+        CorpusError: it is not there.
+    """
+    from atlas.text.download import locate
+
+    if config.corpus == "tatoeba":
+        return load_tatoeba(locate("tatoeba", source))
+    if config.corpus in ("multi30k-en-fr", "multi30k-en-de"):
+        return load_multi30k(locate("multi30k", source), config.corpus[-2:])
+    return load_file(Path(config.corpus), config.source_language, config.target_language)
+
+
+def tidy(corpus: Corpus) -> Corpus:
+    """Training and development sides with one typography; the test side stays as published."""
+    def clean(pairs: list) -> list:
+        return [type(pair)(unify_typography(pair.source), unify_typography(pair.target)) for pair in pairs]
+
+    return replace(corpus, train=clean(corpus.train), development=clean(corpus.development))
+
+
+def _start(config: TrainingConfig, corpus: Corpus, init: Path | None) -> tuple[Transformer, Tokenizer]:
+    """A new model and tokenizer, or those of a bundle."""
+    torch.manual_seed(config.seed)
+    if init is None:
+        texts = [text for pair in corpus.train for text in (pair.source, pair.target)]
+        tokenizer = Tokenizer.train(texts, config.vocabulary)
+        return Transformer(TransformerConfig(vocabulary=len(tokenizer), **config.model_options())), tokenizer
+    bundle = load_bundle(init)
+    asked = TransformerConfig(vocabulary=bundle.model.config.vocabulary, **config.model_options())
+    if replace(asked, dropout=bundle.model.config.dropout) != bundle.model.config:
+        raise AtlasError(f"{init}: this bundle's model is not the one in the configuration; make their model options equal")
+    model = Transformer(asked)
+    model.load_state_dict(bundle.model.state_dict())
+    return model, bundle.tokenizer
+
+
+def train_from_config(
+    config: TrainingConfig, *, out: Path, run: Path, source: Path | None = None, init: Path | None = None,
+    device: str | None = None, max_minutes: float | None = None, quiet: bool = False,
+) -> Path:
+    """Train and write a bundle.
+
+    Args:
+        out: the bundle's folder, replaced when training ends.
+        run: the folder of the run's states; a run found there is resumed.
+        source: a local copy of the corpus.
+        init: a bundle to go on from, with a fresh optimiser.
+        max_minutes: stop after this much training, over all sittings.
+
+    Returns:
+        ``out``.
+
+    Raises:
+        AtlasError: the corpus is missing, or ``run`` or ``init`` do not fit the configuration.
+    """
+    where = pick_device(device)
+    processes = Processes.join(where)
+    report = Reporter(quiet=quiet or not processes.first)
+    corpus = tidy(load_corpus(config, source))
+    report.say(f"{corpus.name}: {corpus.report}")
+    if not corpus.train or not corpus.development:
+        raise AtlasError(f"{corpus.name}: {len(corpus.train)} training and {len(corpus.development)} development pairs; both are needed")
+    tokenizer_file = run / "tokenizer.json"
+    if tokenizer_file.is_file():
+        tokenizer = Tokenizer.load(tokenizer_file)
+        model = Transformer(TransformerConfig(vocabulary=len(tokenizer), **config.model_options()))
+    else:
+        model, tokenizer = _start(config, corpus, init)
+        if processes.first:
+            run.mkdir(parents=True, exist_ok=True)
+            tokenizer_file.write_text(tokenizer.to_json(), encoding="utf-8")
+    model.to(where)
+    check = group_references("development", corpus.development)
+    check = replace(check, sources=check.sources[: config.evaluate_sentences], references=check.references[: config.evaluate_sentences])
+    sentences = Sentences(
+        EncodedPairs(corpus.train, tokenizer, config.longest), EncodedPairs(corpus.development, tokenizer, config.longest), check
+    )
+    report.say(
+        f"{len(sentences.train):,} training pairs ({sentences.train.dropped} longer than {config.longest} tokens left out), {len(sentences.development):,} development pairs, "
+        f"{sum(p.numel() for p in model.parameters()):,} parameters on {where}"
+    )
+    folder = RunFolder(run)
+    trainer = Trainer(model, tokenizer, sentences, config, folder, processes, report)
+    if trainer.progress.step:
+        report.say(f"resumed at step {trainer.progress.step:,}")
+    trainer.run(max_minutes)
+    if not processes.first:
+        return out
+    chosen = _average_if_better(trainer, report)
+    bundle = Bundle(
+        config.name, corpus.source_language, corpus.target_language, model.eval(), tokenizer,
+        history=history_csv(trainer.progress.history),
+        training={
+            "config": config.to_dict(), "steps": trainer.progress.step, "target_tokens": trainer.progress.target_tokens,
+            "minutes": round(trainer.progress.seconds / 60, 1), "precision": trainer.progress.precision, "weights": chosen,
+            "corpus": corpus.files, "init": None if init is None else init.name,
+        },
+    )
+    bundle.card = training_card(bundle, corpus)
+    save_bundle(bundle, out, folder.snapshots(trainer.progress.step))
+    report.say(f"wrote {out}")
+    return out
+
+
+def _average_if_better(trainer: Trainer, report: Reporter) -> str:
+    """Leave the mean of the last checkpoints in the model if its development loss is lower; say which was taken."""
+    model, development = trainer.model, trainer.sentences.development
+    last = {name: tensor.detach().clone() for name, tensor in model.named_parameters()}
+    mean, count = trainer.folder.average(trainer.progress.step)
+    before = mean_loss(model, development)
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            parameter.copy_(mean[name])
+    after = mean_loss(model, development)
+    report.say(f"development loss: last weights {before:.4f}, mean of the last {count} checkpoints {after:.4f}")
+    if after <= before:
+        return f"mean of the last {count} checkpoints"
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            parameter.copy_(last[name])
+    return "last"
