@@ -19,6 +19,7 @@ import numpy as np
 from atlas.decoding import SearchOptions
 from atlas.engine import EmptySentence, Hypothesis, Translation
 from atlas.errors import AtlasError
+from atlas.text.tokenizer import Tokenizer
 from atlas.trace import Trace
 from tests.traces import make_trace
 
@@ -32,7 +33,7 @@ class FakeEngine:
     source_language, target_language, device, card, parameters = "en", "fr", "cpu", "A fake.", 1_234_567
 
     config = SimpleNamespace(positions="sinusoidal", max_length=512, width=8)
-    tokenizer = SimpleNamespace(source=lambda text: [*range(3, 3 + len(text.split())), 2])
+    tokenizer = Tokenizer.train(["A cat sleeps.", "Un chat dort."], 300)
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -82,7 +83,7 @@ class FakeEngine:
 
     def encode(self, sentence: Any, source_positions: Any = None) -> np.ndarray:
         with self:
-            return np.zeros((3, 8), np.float32)
+            return np.zeros((len(sentence), 8), np.float32)
 
     def positions(self, length: int) -> np.ndarray:
         return np.zeros((length, 8), np.float32)

@@ -1,0 +1,152 @@
+"""The engine that sessions share."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+import streamlit as st
+
+from atlas.decoding import SearchOptions
+from atlas.errors import AtlasError
+from atlas.ui import models
+from atlas.ui.gate import Gate
+from atlas.ui.models import SharedEngine, cached_trace, load_engine
+from tests.ui.fakes import FakeEngine
+
+
+@pytest.fixture(autouse=True)
+def fresh_caches() -> Iterator[None]:
+    st.cache_resource.clear()
+    yield
+    st.cache_resource.clear()
+
+
+@pytest.fixture
+def bundle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "config.json").write_text("{}")
+    monkeypatch.setattr(models, "Engine", FakeEngine)
+    monkeypatch.setattr(FakeEngine, "loads", 0)
+    return tmp_path
+
+
+@pytest.mark.case("U3")
+def test_twenty_visitors_on_a_cold_server_load_the_model_once(
+    bundle: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    load = FakeEngine.load.__func__  # type: ignore[attr-defined]
+
+    def slow(cls: type[FakeEngine], path: Any) -> FakeEngine:
+        time.sleep(0.2)
+        return load(cls, path)
+
+    monkeypatch.setattr(FakeEngine, "load", classmethod(slow))
+    with ThreadPoolExecutor(20) as pool:
+        engines = list(pool.map(lambda _: load_engine(bundle), range(20)))
+    assert FakeEngine.loads == 1
+    assert all(engine is engines[0] for engine in engines)
+
+
+def test_a_rewritten_bundle_is_loaded_again(bundle: Path) -> None:
+    first = load_engine(bundle)
+    config = bundle / "config.json"
+    written = config.stat().st_mtime_ns + 10**9
+    os.utime(config, ns=(written, written))
+    assert load_engine(bundle) is not first
+
+
+@pytest.mark.case("A7")
+def test_passes_take_turns_and_answers_are_not_mixed(bundle: Path) -> None:
+    engine = load_engine(bundle)
+    sentences = [f"Sentence number {number}." for number in range(12)]
+    with ThreadPoolExecutor(12) as pool:
+        traces = list(pool.map(lambda text: cached_trace(engine, text, SearchOptions()).trace, sentences))
+    assert engine.most_at_once == 1
+    for sentence, trace in zip(sentences, traces, strict=True):
+        assert trace.source == sentence
+        alone = FakeEngine().trace(sentence)
+        assert (trace.encoder == alone.encoder).all()
+        assert (trace.search.cross == alone.search.cross).all()
+
+
+def test_a_trace_is_computed_once_for_the_same_question(bundle: Path) -> None:
+    engine = load_engine(bundle)
+    first = cached_trace(engine, "A cat.", SearchOptions())
+    assert cached_trace(engine, "A cat.", SearchOptions()) is first
+    assert engine.passes == 1
+    cached_trace(engine, "A cat.", SearchOptions(beam=2))
+    cached_trace(engine, "A cat.", SearchOptions(), target="Un chat.")
+    cached_trace(engine, "A cat.", SearchOptions(), prefix_ids=[5, 6])
+    assert engine.passes == 4
+
+
+def test_another_model_has_its_own_answers(bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    other = FakeEngine()
+    other.hash = "0" * 64
+    first = cached_trace(load_engine(bundle), "A cat.", SearchOptions())
+    assert cached_trace(SharedEngine(other), "A cat.", SearchOptions()) is not first  # type: ignore[arg-type]
+
+
+def test_errors_are_not_cached(bundle: Path) -> None:
+    engine = load_engine(bundle)
+    for _ in range(2):
+        with pytest.raises(AtlasError, match="empty"):
+            cached_trace(engine, " ", SearchOptions())
+
+
+def test_the_gate_serves_in_order_of_arrival() -> None:
+    gate, served = Gate(), []
+
+    def visit(number: int) -> None:
+        with gate:
+            served.append(number)
+
+    with gate:
+        visitors = []
+        for number in range(5):
+            visitors.append(threading.Thread(target=visit, args=(number,)))
+            visitors[-1].start()
+            while len(gate._waiting) <= number:
+                time.sleep(0.001)
+    for visitor in visitors:
+        visitor.join()
+    assert served == [0, 1, 2, 3, 4]
+
+
+def test_a_greedy_caller_does_not_starve_the_others() -> None:
+    gate = Gate()
+    turns = []
+
+    def hog() -> None:
+        for _ in range(100):
+            with gate:
+                turns.append("hog")
+                time.sleep(0.002)
+
+    thread = threading.Thread(target=hog)
+    thread.start()
+    time.sleep(0.01)
+    with gate:
+        turns.append("guest")
+    thread.join()
+    assert turns.index("guest") < 50
+
+
+def test_the_gate_opens_after_an_error() -> None:
+    gate = Gate()
+    with pytest.raises(ValueError, match="no"), gate:
+        raise ValueError("no")
+    entered = threading.Event()
+
+    def visit() -> None:
+        with gate:
+            entered.set()
+
+    threading.Thread(target=visit, daemon=True).start()
+    assert entered.wait(5)
