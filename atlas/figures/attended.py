@@ -14,7 +14,7 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from atlas.figures import style
-from atlas.figures.heatmap import KINDS, HeadMap
+from atlas.figures.heatmap import HeadMap
 from atlas.figures.mosaic import HeadGrid
 
 
@@ -152,7 +152,7 @@ def head_bars(
     figure.update_xaxes(
         tickvals=[column * step + (keys - 1) / 2 for column in range(heads)],
         ticktext=[str(column + 1) for column in range(heads)],
-        title="head (in each: a bar a key, in the order of the sentence)",
+        title="head: in each a bar a key, in order",
         showgrid=False,
         zeroline=False,
         range=[-1, heads * step],
@@ -165,5 +165,5 @@ def head_bars(
         zeroline=False,
         range=[-0.1, layers * floor],
     )
-    title = f"{KINDS[grid.kind]}: the same words in every head; the highest bar is {end:.2f}"
+    title = f"The same words in every head (highest bar {end:.2f})"
     return style.arrange(figure, title=title, height=height or 90 + 70 * layers, dark=dark)

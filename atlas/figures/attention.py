@@ -95,3 +95,20 @@ def head_grid(
         for head in (None, "mean", "max")
     )
     return HeadGrid(each.weights, mean.weights, maximum.weights, each.query_labels, each.key_labels, kind)
+
+
+def disagreement(first: HeadMap, second: HeadMap) -> float | None:
+    r"""How differently two heads divide the attention of the same queries over the same keys, 0 to 1.
+
+    The total variation distance of two rows, averaged over the rows that are empty in neither:
+
+    .. math:: \frac{1}{|Q|} \sum_i \frac{1}{2} \sum_j |A_{ij} - B_{ij}|
+
+    Returns:
+        0 for equal maps, 1 for maps that share no weight; None where the labels differ or no row can be
+        compared.
+    """
+    if (first.queries, first.keys) != (second.queries, second.keys):
+        return None
+    apart = 0.5 * np.abs(first.weights.astype(float) - second.weights).sum(axis=1)
+    return float(apart[np.isfinite(apart)].mean()) if np.isfinite(apart).any() else None

@@ -90,13 +90,16 @@ def head_lines(
     return style.arrange(figure, title=title, height=size, dark=dark)
 
 
-def lines_payload(head: HeadMap, *, threshold: float = 0.05, chosen: Sequence[int] = ()) -> dict[str, Any]:
+def lines_payload(
+    head: HeadMap, *, threshold: float = 0.05, chosen: Sequence[int] = (), selectable: bool = True
+) -> dict[str, Any]:
     """What the SVG component needs to draw the same lines; JSON-able.
 
     Args:
         head: the (Q, K) weights and labels.
         threshold: the smallest weight drawn at first; the component's slider moves it.
         chosen: 0-based rows of the selected query words.
+        selectable: whether a click on a query word selects it.
 
     Returns:
         ``weights`` (base64 of little-endian float32, C order, empty rows as 0), ``queries`` and ``keys``
@@ -116,6 +119,7 @@ def lines_payload(head: HeadMap, *, threshold: float = 0.05, chosen: Sequence[in
         "empty": np.flatnonzero(head.empty).tolist(),
         "threshold": float(threshold),
         "chosen": [int(row) for row in chosen],
+        "selectable": selectable,
         "label": f"{KINDS[head.kind]}, {head.name}: lines from queries (left) to keys (right)",
         "colours": {
             "query": style.COLOURS["query"],

@@ -234,6 +234,9 @@ def arrange(
 ) -> go.Figure:
     """Give a figure the common layout: transparent paper, ink text, small margins, readable hover labels.
 
+    Call it last: it gives ink to the text of every axis that has no colour of its own, because the theme of a page
+    would make it grey.
+
     Args:
         figure: changed in place.
         title: shown above, escaped here; none leaves no room for one.
@@ -257,6 +260,9 @@ def arrange(
         dragmode=False,
         title={"text": escape(title), "x": 0, "xanchor": "left", "font": {"size": 15}} if title else None,
     )
+    for axis in (*figure.select_xaxes(), *figure.select_yaxes()):
+        axis.tickfont.color = axis.tickfont.color or ink(dark)
+        axis.title.font.color = axis.title.font.color or ink(dark)
     if height is not None:
         figure.update_layout(height=height)
     if more:

@@ -82,6 +82,16 @@ def test_layout_escapes_the_title_and_takes_more() -> None:
     assert figure.layout.height == 300 and figure.layout.showlegend is False
 
 
+@pytest.mark.case("U6")
+def test_axes_are_written_in_ink_unless_they_have_a_colour() -> None:
+    figure = (
+        go.Figure().update_xaxes(title="a").update_yaxes(title={"text": "b", "font": {"color": "#d9601a"}})
+    )
+    layout = style.arrange(figure, dark=True).layout
+    assert layout.xaxis.tickfont.color == layout.xaxis.title.font.color == style.ink(True)
+    assert layout.yaxis.title.font.color == "#d9601a" and layout.yaxis.tickfont.color == style.ink(True)
+
+
 def test_legend_names_each_colour_and_refuses_an_unknown_meaning() -> None:
     html = style.legend_html("query", "key")
     assert style.COLOURS["query"] in html and style.COLOURS["key"] in html and "key</span>" in html

@@ -135,7 +135,8 @@ class Lines {
     group.setAttribute("aria-label", `${side} ${label}`);
     for (const event of ["pointerenter", "focus"]) group.addEventListener(event, () => this.light(side, row));
     for (const event of ["pointerleave", "blur"]) group.addEventListener(event, () => this.rest());
-    if (query) {
+    if (query && this.data.selectable) {
+      group.classList.add("selectable");
       group.setAttribute("role", "button");
       group.setAttribute("aria-pressed", String(this.chosen.has(row)));
       group.addEventListener("click", () => this.choose(row));
