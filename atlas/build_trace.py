@@ -21,8 +21,17 @@ MAX_BYTES = 64_000_000
 
 
 def build_trace(
-    *, record: SearchRecord, hypotheses: Sequence[Found], encoder: Recorder, row: int, layers: tuple[int, int], source: str,
-    source_ids: Sequence[int], tokenizer: Tokenizer, header: dict[str, Any], extras: Sequence[str],
+    *,
+    record: SearchRecord,
+    hypotheses: Sequence[Found],
+    encoder: Recorder,
+    row: int,
+    layers: tuple[int, int],
+    source: str,
+    source_ids: Sequence[int],
+    tokenizer: Tokenizer,
+    header: dict[str, Any],
+    extras: Sequence[str],
 ) -> Trace:
     """The trace of one sentence of a batch.
 
@@ -39,10 +48,18 @@ def build_trace(
         expanded[step.node] = number
     longest = max(step.points["decoder.weights"].shape[-1] for step in record.passes)
     search = Search(
-        parent=np.array(record.parent, np.int32), token=np.array(record.token, np.int32), logprob=np.array(record.logprob),
-        cumulative=np.array(record.cumulative), score=np.array(record.score), step=np.array(record.step, np.int32),
-        rank=np.array(record.rank, np.int32), fate=np.array(record.fate, np.int8), forced=np.array(record.forced, bool),
-        expanded=expanded, cross=_passes(record, "cross.weights"), decoder=_ragged(record, "decoder.weights", longest, 0.0),
+        parent=np.array(record.parent, np.int32),
+        token=np.array(record.token, np.int32),
+        logprob=np.array(record.logprob),
+        cumulative=np.array(record.cumulative),
+        score=np.array(record.score),
+        step=np.array(record.step, np.int32),
+        rank=np.array(record.rank, np.int32),
+        fate=np.array(record.fate, np.int8),
+        forced=np.array(record.forced, bool),
+        expanded=expanded,
+        cross=_passes(record, "cross.weights"),
+        decoder=_ragged(record, "decoder.weights", longest, 0.0),
         top_ids=np.stack([step.top_ids for step in record.passes]).astype(np.int32),
         top_logprobs=np.stack([step.top_logprobs for step in record.passes]).astype(np.float32),
     )
@@ -82,7 +99,13 @@ def _encoder(recorder: Recorder, what: str, layers: int, row: int) -> NDArray[np
 
 
 def _extras(
-    record: SearchRecord, encoder: Recorder, row: int, layers: tuple[int, int], length: int, longest: int, wanted: Sequence[str]
+    record: SearchRecord,
+    encoder: Recorder,
+    row: int,
+    layers: tuple[int, int],
+    length: int,
+    longest: int,
+    wanted: Sequence[str],
 ) -> dict[str, NDArray[np.float32]]:
     found: dict[str, NDArray[np.float32]] = {}
     if "scores" in wanted:
@@ -97,11 +120,19 @@ def _extras(
         found["cross.q"] = _passes(record, "cross.q")
     for what in ("k", "v"):
         if what in wanted:
-            stacked = torch.stack([encoder[f"decoder.{layer}.cross.memory.{what}"][row] for layer in range(layers[1])])
+            stacked = torch.stack(
+                [encoder[f"decoder.{layer}.cross.memory.{what}"][row] for layer in range(layers[1])]
+            )
             found[f"cross.{what}"] = stacked.float().cpu().numpy()[..., :length, :]
     if "residual" in wanted:
-        names = [name for name in encoder.points if name.startswith("encoder.") and name.endswith((".residual", ".embedded"))]
-        found["encoder.residual_norm"] = torch.stack([encoder[name][row].norm(dim=-1) for name in names]).float().cpu().numpy()[:, :length]
+        names = [
+            name
+            for name in encoder.points
+            if name.startswith("encoder.") and name.endswith((".residual", ".embedded"))
+        ]
+        found["encoder.residual_norm"] = (
+            torch.stack([encoder[name][row].norm(dim=-1) for name in names]).float().cpu().numpy()[:, :length]
+        )
         found["decoder.residual_norm"] = _passes(record, "decoder.residual_norm")
     if "logits" in wanted:
         found["logits"] = _passes(record, "logits")

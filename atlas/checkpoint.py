@@ -23,11 +23,19 @@ from atlas.model.transformer import Transformer
 from atlas.text.tokenizer import Tokenizer, TokenizerError
 
 FORMAT_VERSION = 1
-WEIGHTS, TOKENIZER, CONFIG, HISTORY, CARD = "model.safetensors", "tokenizer.json", "config.json", "history.csv", "card.md"
+WEIGHTS, TOKENIZER, CONFIG, HISTORY, CARD = (
+    "model.safetensors",
+    "tokenizer.json",
+    "config.json",
+    "history.csv",
+    "card.md",
+)
 
 
 class BundleError(AtlasError):
-    """A folder that is not a whole bundle of ours; the line names the file and, where there is one, the field."""
+    """A folder that is not a whole bundle of ours; the line names the file and, where there is one, the
+    field.
+    """
 
 
 @dataclass
@@ -48,7 +56,10 @@ class Bundle:
 
 def half_weights(model: Transformer) -> dict[str, Tensor]:
     """The model's weights in float16, each tied matrix once."""
-    return {name: tensor.detach().to("cpu", torch.float16).contiguous() for name, tensor in model.named_parameters()}
+    return {
+        name: tensor.detach().to("cpu", torch.float16).contiguous()
+        for name, tensor in model.named_parameters()
+    }
 
 
 def _sha256(path: Path) -> str:
@@ -85,7 +96,9 @@ def save_bundle(bundle: Bundle, path: Path, snapshots: Mapping[str, Path] | None
             "hashes": {name: _sha256(folder / name) for name in names},
             "training": bundle.training,
         }
-        (folder / CONFIG).write_text(json.dumps(description, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        (folder / CONFIG).write_text(
+            json.dumps(description, indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
+        )
         folder.chmod(0o755)
         if path.exists():
             old = path.with_name(f".{path.name}-old-{os.getpid()}")
@@ -114,9 +127,20 @@ def read_description(path: Path) -> dict[str, Any]:
         raise BundleError(f"{file}: cannot be read: {error}") from error
     if not isinstance(description, dict):
         raise BundleError(f"{file}: must hold one JSON object")
-    known: dict[str, type] = {"format": int, "name": str, "source_language": str, "target_language": str, "model": dict, "hashes": dict, "training": dict}
+    known: dict[str, type] = {
+        "format": int,
+        "name": str,
+        "source_language": str,
+        "target_language": str,
+        "model": dict,
+        "hashes": dict,
+        "training": dict,
+    }
     if description.get("format") != FORMAT_VERSION:
-        raise BundleError(f"{file}: format {description.get('format')!r} is not known; this version reads format {FORMAT_VERSION}")
+        raise BundleError(
+            f"{file}: format {description.get('format')!r} is not known; this version reads format "
+            f"{FORMAT_VERSION}"
+        )
     for key, kind in known.items():
         if not isinstance(description.get(key), kind):
             raise BundleError(f"{file}: the field {key!r} is missing or not of type {kind.__name__}")
@@ -147,7 +171,10 @@ def load_weights(model: Transformer, file: Path) -> None:
         if name not in parameters:
             raise BundleError(f"{file}: unknown tensor {name!r}")
         if tensor.shape != parameters[name].shape:
-            raise BundleError(f"{file}: {name!r} has shape {tuple(tensor.shape)}, the configuration says {tuple(parameters[name].shape)}")
+            raise BundleError(
+                f"{file}: {name!r} has shape {tuple(tensor.shape)}, the configuration says "
+                f"{tuple(parameters[name].shape)}"
+            )
         if not tensor.isfinite().all():
             raise BundleError(f"{file}: {name!r} holds values that are not finite")
     with torch.no_grad():
@@ -159,11 +186,14 @@ def load_bundle(path: Path, device: torch.device | None = None) -> Bundle:
     """Read and verify a bundle.
 
     Raises:
-        BundleError: a file is missing, damaged or foreign, sizes disagree, or the format is newer than this program.
+        BundleError: a file is missing, damaged or foreign, sizes disagree, or the format is newer than this
+            program.
     """
     path = Path(path)
     if not path.is_dir():
-        raise BundleError(f"{path}: there is no such folder; a bundle is a folder with {CONFIG}, {TOKENIZER} and {WEIGHTS}")
+        raise BundleError(
+            f"{path}: there is no such folder; a bundle is a folder with {CONFIG}, {TOKENIZER} and {WEIGHTS}"
+        )
     description = read_description(path)
     for name, expected in description["hashes"].items():
         if ".." in Path(name).parts or Path(name).is_absolute():
@@ -180,13 +210,29 @@ def load_bundle(path: Path, device: torch.device | None = None) -> Bundle:
     except TokenizerError as error:
         raise BundleError(str(error)) from error
     if len(tokenizer) != config.vocabulary:
-        raise BundleError(f"{path / TOKENIZER}: {len(tokenizer)} pieces, but the field 'vocabulary' of {CONFIG} says {config.vocabulary}")
+        raise BundleError(
+            f"{path / TOKENIZER}: {len(tokenizer)} pieces, but the field 'vocabulary' of {CONFIG} "
+            f"says {config.vocabulary}"
+        )
     model = Transformer(config)
     load_weights(model, path / WEIGHTS)
     model.to(device or torch.device("cpu")).eval()
-    texts = {name: (path / name).read_text(encoding="utf-8") if (path / name).is_file() else "" for name in (HISTORY, CARD)}
-    identity = hashlib.sha256((description["hashes"][WEIGHTS] + description["hashes"][TOKENIZER]).encode()).hexdigest()
+    texts = {
+        name: (path / name).read_text(encoding="utf-8") if (path / name).is_file() else ""
+        for name in (HISTORY, CARD)
+    }
+    identity = hashlib.sha256(
+        (description["hashes"][WEIGHTS] + description["hashes"][TOKENIZER]).encode()
+    ).hexdigest()
     return Bundle(
-        description["name"], description["source_language"], description["target_language"], model, tokenizer, identity,
-        texts[HISTORY], texts[CARD], description["training"], path,
+        description["name"],
+        description["source_language"],
+        description["target_language"],
+        model,
+        tokenizer,
+        identity,
+        texts[HISTORY],
+        texts[CARD],
+        description["training"],
+        path,
     )

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -13,59 +11,26 @@ from numpy.typing import NDArray
 
 from atlas.build_trace import build_trace
 from atlas.checkpoint import Bundle, load_bundle
-from atlas.decoding import Found, OptionsError, Recording, SearchOptions, SearchResult, force_target, translate_ids
+from atlas.decoding import (
+    Found,
+    OptionsError,
+    Recording,
+    SearchOptions,
+    SearchResult,
+    force_target,
+    translate_ids,
+)
 from atlas.decoding.bulk import search
-from atlas.errors import AtlasError
 from atlas.model import Transformer, TransformerConfig, pick_device
 from atlas.text.batches import pad
 from atlas.text.tokenizer import PAD_ID, Tokenizer, normalise
 from atlas.trace import Trace
+from atlas.translation import EmptySentence, Hypothesis, SentenceTooLong, Translation
+
+__all__ = ["EXTRAS", "EmptySentence", "Engine", "Hypothesis", "SentenceTooLong", "Translation"]
 
 EXTRAS = ("scores", "q", "k", "v", "residual", "logits")
 """What a trace can hold beside attention weights."""
-
-
-class EmptySentence(AtlasError):
-    """There is nothing to translate."""
-
-
-class SentenceTooLong(AtlasError):
-    """A sentence with more tokens than the model has positions."""
-
-
-@dataclass(frozen=True)
-class Hypothesis:
-    """One translation.
-
-    ``ids`` and ``logprobs`` (nats) hold one entry for each token, the end mark included if it is ``finished``; ``logprob`` is their sum and
-    ``score`` that sum after the length penalty.
-    """
-
-    text: str
-    ids: tuple[int, ...]
-    logprobs: tuple[float, ...]
-    logprob: float
-    score: float
-    finished: bool
-
-
-@dataclass(frozen=True)
-class Translation:
-    """What became of one sentence: its hypotheses, best first, or a ``note`` that says why there is none (or what was cut)."""
-
-    source: str
-    hypotheses: tuple[Hypothesis, ...]
-    note: str | None = None
-
-    @property
-    def text(self) -> str:
-        """The best translation, empty if there is none."""
-        return self.hypotheses[0].text if self.hypotheses else ""
-
-    @property
-    def score(self) -> float:
-        """The best translation's score; not a number if there is none."""
-        return self.hypotheses[0].score if self.hypotheses else float("nan")
 
 
 class Engine:
@@ -138,18 +103,24 @@ class Engine:
         return sum(parameter.numel() for parameter in self._model.parameters())
 
     def translate(
-        self, sentences: Sequence[str], options: SearchOptions = SearchOptions(), prefix: str | None = None,
-        progress: Callable[[int, int], None] | None = None, source_positions: NDArray[np.float32] | None = None,
+        self,
+        sentences: Sequence[str],
+        options: SearchOptions = SearchOptions(),
+        prefix: str | None = None,
+        progress: Callable[[int, int], None] | None = None,
+        source_positions: NDArray[np.float32] | None = None,
     ) -> list[Translation]:
         """Translate without recording, in batches of sentences of similar length.
 
         Args:
             prefix: words that every translation must begin with.
-            progress: called with sentences done and sentences in all, at the start and after each batch; what it raises ends the work.
+            progress: called with sentences done and sentences in all, at the start and after each batch;
+                what it raises ends the work.
             source_positions: ``(P, D)``, used instead of the encoder's position table.
 
         Returns:
-            one :class:`Translation` for each sentence, in order; an empty or too long one has no hypotheses and a note.
+            one :class:`Translation` for each sentence, in order; an empty or too long one has no hypotheses
+            and a note.
         """
         texts = [normalise(sentence) for sentence in sentences]
         ids = [self.tokenizer.source(text) for text in texts]
@@ -162,17 +133,33 @@ class Engine:
                 progress(done + skipped, len(texts))
 
         found = translate_ids(
-            self._model, [ids[index] for index in good], options, prefix=self._prefix(prefix), positions=self._table(source_positions), progress=report
+            self._model,
+            [ids[index] for index in good],
+            options,
+            prefix=self._prefix(prefix),
+            positions=self._table(source_positions),
+            progress=report,
         )
         results = [Translation(text, (), note) for text, note in zip(texts, notes, strict=True)]
         for index, hypotheses in zip(good, found, strict=True):
-            cut = None if hypotheses[0].finished else f"cut at the length limit of {len(hypotheses[0].ids)} tokens"
-            results[index] = Translation(texts[index], tuple(self._hypothesis(item) for item in hypotheses), cut)
+            cut = (
+                None
+                if hypotheses[0].finished
+                else f"cut at the length limit of {len(hypotheses[0].ids)} tokens"
+            )
+            results[index] = Translation(
+                texts[index], tuple(self._hypothesis(item) for item in hypotheses), cut
+            )
         return results
 
     def trace(
-        self, sentence: str, options: SearchOptions = SearchOptions(), target: str | None = None, prefix: str | None = None,
-        prefix_ids: Sequence[int] | None = None, record: Sequence[str] = ("scores",),
+        self,
+        sentence: str,
+        options: SearchOptions = SearchOptions(),
+        target: str | None = None,
+        prefix: str | None = None,
+        prefix_ids: Sequence[int] | None = None,
+        record: Sequence[str] = ("scores",),
     ) -> Trace:
         """Translate one sentence and record everything that was looked at.
 
@@ -189,8 +176,13 @@ class Engine:
         return self.traces([sentence], options, target, prefix, prefix_ids, record)[0]
 
     def traces(
-        self, sentences: Sequence[str], options: SearchOptions = SearchOptions(), target: str | None = None, prefix: str | None = None,
-        prefix_ids: Sequence[int] | None = None, record: Sequence[str] = ("scores",),
+        self,
+        sentences: Sequence[str],
+        options: SearchOptions = SearchOptions(),
+        target: str | None = None,
+        prefix: str | None = None,
+        prefix_ids: Sequence[int] | None = None,
+        record: Sequence[str] = ("scores",),
     ) -> list[Trace]:
         """:meth:`trace` for several sentences in one padded batch; each trace is free of padding."""
         unknown = [name for name in record if name not in EXTRAS]
@@ -215,24 +207,41 @@ class Engine:
             for token in begun:
                 self.tokenizer.piece(token)
             result = search(self._model, ids, options, prefix=begun, recording=recording)
-        settings = {**options.to_dict(), "target": target, "prefix": prefix, "prefix_ids": None if prefix_ids is None else list(prefix_ids)}
+        settings = {
+            **options.to_dict(),
+            "target": target,
+            "prefix": prefix,
+            "prefix_ids": None if prefix_ids is None else list(prefix_ids),
+        }
         header = {
-            "model_name": self.name, "model_hash": self.hash, "source_language": self.source_language,
-            "target_language": self.target_language, "settings": settings,
+            "model_name": self.name,
+            "model_hash": self.hash,
+            "source_language": self.source_language,
+            "target_language": self.target_language,
+            "settings": settings,
         }
         assert result.encoder is not None
         if {"k", "v"} & set(record):
             self._record_memory(result)
         return [
             build_trace(
-                record=result.records[row], hypotheses=result.hypotheses[row], encoder=result.encoder, row=row,
-                layers=(self.config.encoder_layers, self.config.decoder_layers), source=texts[row], source_ids=ids[row],
-                tokenizer=self.tokenizer, header=header, extras=record,
+                record=result.records[row],
+                hypotheses=result.hypotheses[row],
+                encoder=result.encoder,
+                row=row,
+                layers=(self.config.encoder_layers, self.config.decoder_layers),
+                source=texts[row],
+                source_ids=ids[row],
+                tokenizer=self.tokenizer,
+                header=header,
+                extras=record,
             )
             for row in range(len(texts))
         ]
 
-    def encode(self, sentence: str | Sequence[int], source_positions: NDArray[np.float32] | None = None) -> NDArray[np.float32]:
+    def encode(
+        self, sentence: str | Sequence[int], source_positions: NDArray[np.float32] | None = None
+    ) -> NDArray[np.float32]:
         """The encoder's output for one sentence (or its ids, end mark included): ``(S, D)``."""
         ids = self.tokenizer.source(normalise(sentence)) if isinstance(sentence, str) else list(sentence)
         source = pad([ids]).to(self.device)
@@ -249,7 +258,9 @@ class Engine:
         if not text.strip():
             return "the sentence is empty; type some words"
         if len(ids) > self.config.max_length:
-            return f"the sentence has {len(ids):,} tokens; this model reads at most {self.config.max_length:,}"
+            return (
+                f"the sentence has {len(ids):,} tokens; this model reads at most {self.config.max_length:,}"
+            )
         return None
 
     def _prefix(self, prefix: str | None) -> tuple[int, ...]:
@@ -260,19 +271,28 @@ class Engine:
             return None
         table = torch.as_tensor(np.ascontiguousarray(positions), dtype=torch.float32, device=self.device)
         if table.dim() != 2 or table.shape[1] != self.config.width:
-            raise OptionsError(f"source_positions must have shape (P, {self.config.width}), not {tuple(table.shape)}")
+            raise OptionsError(
+                f"source_positions must have shape (P, {self.config.width}), not {tuple(table.shape)}"
+            )
         return table
 
     def _hypothesis(self, found: Found) -> Hypothesis:
-        return Hypothesis(self.tokenizer.decode(found.ids), found.ids, found.logprobs, found.logprob, found.score, found.finished)
+        return Hypothesis(
+            self.tokenizer.decode(found.ids),
+            found.ids,
+            found.logprobs,
+            found.logprob,
+            found.score,
+            found.finished,
+        )
 
     def _record_memory(self, result: SearchResult) -> None:
-        """Cross-attention keys and values belong to the source: they are computed once, from what the encoder gave."""
+        """Cross-attention keys and values belong to the source: they are computed once, from what the
+        encoder gave.
+        """
         assert result.encoder is not None
         with torch.inference_mode():
-            for index, layer in enumerate(self._model.decoder):
-                keys, values = layer.cross_attention.keys_values(result.encoder["encoder.memory"])
+            pairs = self._model.cross_keys_values(result.encoder["encoder.memory"])
+            for index, (keys, values) in enumerate(pairs):
                 result.encoder(f"decoder.{index}.cross.memory.k", keys)
                 result.encoder(f"decoder.{index}.cross.memory.v", values)
-
-

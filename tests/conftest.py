@@ -15,12 +15,24 @@ from atlas.text.tokenizer import Tokenizer
 torch.set_num_threads(1)
 
 ENGLISH = [
-    "The cat saw the dog and the cat ran away.", "I love you.", "She was too tired to cross the street.", "We eat bread every morning.",
-    "The animal didn't cross the street because it was too tired.", "Where is the station?", "He reads a book in the garden.", "It rains.",
+    "The cat saw the dog and the cat ran away.",
+    "I love you.",
+    "She was too tired to cross the street.",
+    "We eat bread every morning.",
+    "The animal didn't cross the street because it was too tired.",
+    "Where is the station?",
+    "He reads a book in the garden.",
+    "It rains.",
 ]
 FRENCH = [
-    "Le chat a vu le chien et le chat s'est enfui.", "Je t'aime.", "Elle était trop fatiguée pour traverser la rue.", "Nous mangeons du pain chaque matin.",
-    "L'animal n'a pas traversé la rue parce qu'il était trop fatigué.", "Où est la gare ?", "Il lit un livre dans le jardin.", "Il pleut.",
+    "Le chat a vu le chien et le chat s'est enfui.",
+    "Je t'aime.",
+    "Elle était trop fatiguée pour traverser la rue.",
+    "Nous mangeons du pain chaque matin.",
+    "L'animal n'a pas traversé la rue parce qu'il était trop fatigué.",
+    "Où est la gare ?",
+    "Il lit un livre dans le jardin.",
+    "Il pleut.",
 ]
 SHIPPED = Path(__file__).resolve().parent.parent / "checkpoints" / "en-fr"
 
@@ -42,7 +54,9 @@ def tiny_model(tokenizer: Tokenizer, *, seed: int = 0, **options: object) -> Tra
 def tiny_bundle(tokenizer: Tokenizer, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A whole bundle on disk."""
     path = tmp_path_factory.mktemp("checkpoints") / "tiny"
-    save_bundle(Bundle("tiny", "en", "fr", tiny_model(tokenizer), tokenizer, history="step\n", card="# tiny\n"), path)
+    save_bundle(
+        Bundle("tiny", "en", "fr", tiny_model(tokenizer), tokenizer, history="step\n", card="# tiny\n"), path
+    )
     return path
 
 

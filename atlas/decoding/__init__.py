@@ -7,6 +7,14 @@ from atlas.decoding.options import OptionsError, SearchOptions
 from atlas.decoding.sampling import sample, sampling_distribution
 
 __all__ = [
-    "Found", "OptionsError", "Recording", "SearchOptions", "SearchResult", "beam_search", "force_target", "sample",
-    "sampling_distribution", "translate_ids",
+    "Found",
+    "OptionsError",
+    "Recording",
+    "SearchOptions",
+    "SearchResult",
+    "beam_search",
+    "force_target",
+    "sample",
+    "sampling_distribution",
+    "translate_ids",
 ]

@@ -21,7 +21,8 @@ from atlas.text.tokenizer import END_ID, PAD_ID, START_ID
 
 @dataclass(frozen=True)
 class Found:
-    """One hypothesis: ``ids`` with the end mark if ``finished``, their log-probabilities (nats), and the normalised score.
+    """One hypothesis: ``ids`` with the end mark if ``finished``, their log-probabilities (nats), and the
+    normalised score.
 
     ``node`` is its last node in the record, -1 when nothing was recorded.
     """
@@ -66,7 +67,9 @@ class _Sentence:
 
 @dataclass(frozen=True)
 class Recording:
-    """Ask for a record of the search: extra points of every pass, and the model's number of decoder layers."""
+    """Ask for a record of the search: extra points of every pass, and the model's number of decoder
+    layers.
+    """
 
     layers: int
     extras: tuple[str, ...] = ()
@@ -74,7 +77,9 @@ class Recording:
 
 @dataclass
 class SearchResult:
-    """For each sentence its hypotheses, best first, and the record when one was asked for; ``encoder`` holds what the encoder showed."""
+    """For each sentence its hypotheses, best first, and the record when one was asked for; ``encoder``
+    holds what the encoder showed.
+    """
 
     hypotheses: list[list[Found]]
     records: list[SearchRecord]
@@ -83,13 +88,22 @@ class SearchResult:
 
 @torch.inference_mode()
 def beam_search(
-    model: StepModel, sources: Sequence[Sequence[int]], options: SearchOptions, *, prefix: Sequence[int] = (),
-    recording: Recording | None = None, positions: Tensor | None = None, device: torch.device | None = None, longest: int | None = None,
+    model: StepModel,
+    sources: Sequence[Sequence[int]],
+    options: SearchOptions,
+    *,
+    prefix: Sequence[int] = (),
+    recording: Recording | None = None,
+    positions: Tensor | None = None,
+    device: torch.device | None = None,
+    longest: int | None = None,
 ) -> SearchResult:
     """The best translations of a batch.
 
-    Each step looks at the ``2 k`` best candidates of a sentence (k is the beam). An end mark among the first k of them finishes its hypothesis; the first k others live
-    on. Ties go to the higher score, then the earlier parent, then the lower token. The first step grows from one row. Width 1 is greedy search.
+    Each step looks at the ``2 k`` best candidates of a sentence (k is the beam). An end mark among the
+    first k of them finishes its hypothesis; the first k others live
+    on. Ties go to the higher score, then the earlier parent, then the lower token. The first step grows
+    from one row. Width 1 is greedy search.
 
     Args:
         sources: ids of each sentence, end mark included.
@@ -105,10 +119,14 @@ def beam_search(
         raise OptionsError("a forced beginning cannot contain control tokens")
     source = pad(sources).to(device)
     mask = source != PAD_ID
-    encoder = Recorder(("weights", "residual", "embedded", "memory", *recording.extras)) if recording else None
+    encoder = (
+        Recorder(("weights", "residual", "embedded", "memory", *recording.extras)) if recording else None
+    )
     state = model.begin(source, mask, encoder, positions=positions)
     width = options.width
-    sentences = [_new_sentence(index, ids, options, prefix, recording, longest) for index, ids in enumerate(sources)]
+    sentences = [
+        _new_sentence(index, ids, options, prefix, recording, longest) for index, ids in enumerate(sources)
+    ]
     results: list[list[Found]] = [[] for _ in sources]
     records = [sentence.record for sentence in sentences if sentence.record is not None]
     beams, tokens = 1, torch.full((len(sentences), 1), START_ID, device=device)
@@ -118,7 +136,15 @@ def beam_search(
         recorder = Recorder(("weights", "residual", "embedded", *recording.extras)) if recording else None
         logits = model.step(tokens, state, recorder)
         if recorder is not None and recording is not None:
-            record_step([s.record for s in sentences if s.record is not None], read, recorder, logits, [s.source_length for s in sentences], recording.layers, recording.extras)
+            record_step(
+                [s.record for s in sentences if s.record is not None],
+                read,
+                recorder,
+                logits,
+                [s.source_length for s in sentences],
+                recording.layers,
+                recording.extras,
+            )
         if depth < len(prefix):
             _force(sentences, logits, prefix[depth], options)
         else:
@@ -140,20 +166,41 @@ def beam_search(
             beams = width
         if beams > 1 and depth > len(prefix) + 1:
             state.reorder(torch.tensor(_rows(sentences, beams), device=device))
-        tokens = torch.tensor([[ids] for sentence in sentences for ids in _padded([h.ids[-1] for h in sentence.live], beams, PAD_ID)], device=device)
+        tokens = torch.tensor(
+            [
+                [ids]
+                for sentence in sentences
+                for ids in _padded([h.ids[-1] for h in sentence.live], beams, PAD_ID)
+            ],
+            device=device,
+        )
         read = [_padded([h.node for h in sentence.live], beams, -1) for sentence in sentences]
     return SearchResult(results, records, encoder)
 
 
 def _new_sentence(
-    index: int, ids: Sequence[int], options: SearchOptions, prefix: Sequence[int], recording: Recording | None, longest: int | None
+    index: int,
+    ids: Sequence[int],
+    options: SearchOptions,
+    prefix: Sequence[int],
+    recording: Recording | None,
+    longest: int | None,
 ) -> _Sentence:
     limit = options.max_length or default_limit(len(ids))
     if longest is not None:
         limit = min(limit, longest - len(prefix))
         if limit < 1:
-            raise OptionsError(f"the forced beginning has {len(prefix)} tokens; this model takes at most {longest - 1}")
-    return _Sentence(index, len(ids), limit, tuple(prefix), [_Live((), (), 0.0, 0)], record=SearchRecord() if recording else None)
+            raise OptionsError(
+                f"the forced beginning has {len(prefix)} tokens; this model takes at most {longest - 1}"
+            )
+    return _Sentence(
+        index,
+        len(ids),
+        limit,
+        tuple(prefix),
+        [_Live((), (), 0.0, 0)],
+        record=SearchRecord() if recording else None,
+    )
 
 
 def _padded(values: list[int], count: int, filler: int) -> list[int]:
@@ -161,7 +208,11 @@ def _padded(values: list[int], count: int, filler: int) -> list[int]:
 
 
 def _rows(sentences: list[_Sentence], beams: int) -> list[int]:
-    return [place * beams + row for place, sentence in enumerate(sentences) for row in _padded([h.row for h in sentence.live], beams, 0)]
+    return [
+        place * beams + row
+        for place, sentence in enumerate(sentences)
+        for row in _padded([h.row for h in sentence.live], beams, 0)
+    ]
 
 
 def _force(sentences: list[_Sentence], logits: Tensor, token: int, options: SearchOptions) -> None:
@@ -175,8 +226,12 @@ def _force(sentences: list[_Sentence], logits: Tensor, token: int, options: Sear
         sentence.live = [_Live((*old.ids, token), (*old.logprobs, logprob), 0.0, node)]
 
 
-def _candidates(sentence: _Sentence, best: Best, first_row: int, width: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
-    """Rows (counted within the sentence), tokens and log-probabilities of the ``2 width`` best candidates, best first."""
+def _candidates(
+    sentence: _Sentence, best: Best, first_row: int, width: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+    """Rows (counted within the sentence), tokens and log-probabilities of the ``2 width`` best
+    candidates, best first.
+    """
     live = sentence.live
     rows = slice(first_row, first_row + len(live))
     totals = best.logprobs[rows] + np.array([h.total for h in live])[:, None]
@@ -191,7 +246,9 @@ def _advance(sentence: _Sentence, best: Best, first_row: int, options: SearchOpt
     length = len(sentence.live[0].ids) - len(sentence.prefix) + 1
     last = length >= sentence.limit
     grown: list[_Live] = []
-    for rank, (row, token, logprob) in enumerate(zip(parents.tolist(), tokens.tolist(), logprobs.tolist(), strict=True)):
+    for rank, (row, token, logprob) in enumerate(
+        zip(parents.tolist(), tokens.tolist(), logprobs.tolist(), strict=True)
+    ):
         if logprob == -np.inf:
             continue
         old = sentence.live[row]
@@ -203,18 +260,28 @@ def _advance(sentence: _Sentence, best: Best, first_row: int, options: SearchOpt
             fate = FINISHED
         elif not ended and len(grown) < width:
             fate = CUT if last else KEPT
-        node = sentence.record.add(old.node, token, logprob, score, rank, fate) if sentence.record is not None else -1
+        node = (
+            sentence.record.add(old.node, token, logprob, score, rank, fate)
+            if sentence.record is not None
+            else -1
+        )
         if fate == FINISHED:
             sentence.finished.append(Found((*old.ids, token), (*old.logprobs, logprob), score, True, node))
         elif fate in (KEPT, CUT):
             grown.append(_Live((*old.ids, token), (*old.logprobs, logprob), total, node, row))
     sentence.live = grown
-    sentence.finished = sorted(sentence.finished, key=lambda found: -found.score)[:width] if options.stop == "exact" else sentence.finished
+    sentence.finished = (
+        sorted(sentence.finished, key=lambda found: -found.score)[:width]
+        if options.stop == "exact"
+        else sentence.finished
+    )
     sentence.done = last or not grown or _over(sentence, options, width)
 
 
 def _over(sentence: _Sentence, options: SearchOptions, width: int) -> bool:
-    """May the search stop? With ``exact``: only when the best live hypothesis, at the length limit's penalty, cannot beat the worst finished one."""
+    """May the search stop? With ``exact``: only when the best live hypothesis, at the length limit's
+    penalty, cannot beat the worst finished one.
+    """
     if len(sentence.finished) < width:
         return False
     if options.stop == "first" or width == 1:
@@ -228,5 +295,7 @@ def _ranked(sentence: _Sentence, options: SearchOptions) -> list[Found]:
     found = sorted(sentence.finished, key=lambda item: -item.score)
     if not found:
         length = len(sentence.live[0].ids) - len(sentence.prefix) if sentence.live else 0
-        found = [Found(h.ids, h.logprobs, options.normalise(h.total, length), False, h.node) for h in sentence.live]
+        found = [
+            Found(h.ids, h.logprobs, options.normalise(h.total, length), False, h.node) for h in sentence.live
+        ]
     return found[: options.n_best]

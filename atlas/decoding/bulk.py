@@ -16,20 +16,39 @@ BATCH_TOKENS = 6000
 
 
 def search(
-    model: Transformer, sources: Sequence[Sequence[int]], options: SearchOptions, *, prefix: Sequence[int] = (),
-    recording: Recording | None = None, positions: Tensor | None = None,
+    model: Transformer,
+    sources: Sequence[Sequence[int]],
+    options: SearchOptions,
+    *,
+    prefix: Sequence[int] = (),
+    recording: Recording | None = None,
+    positions: Tensor | None = None,
 ) -> SearchResult:
-    """One batch, by whatever method the options name; arguments as in :func:`~atlas.decoding.beam.beam_search`."""
+    """One batch, by whatever method the options name; arguments as in
+    :func:`~atlas.decoding.beam.beam_search`.
+    """
     find = sample if options.method == "sample" else beam_search
     return find(
-        model, sources, options, prefix=prefix, recording=recording, positions=positions, device=model.device,
+        model,
+        sources,
+        options,
+        prefix=prefix,
+        recording=recording,
+        positions=positions,
+        device=model.device,
         longest=model.config.max_length,
     )
 
 
 def translate_ids(
-    model: Transformer, sources: Sequence[Sequence[int]], options: SearchOptions, *, prefix: Sequence[int] = (),
-    positions: Tensor | None = None, batch_tokens: int = BATCH_TOKENS, progress: Callable[[int, int], None] | None = None,
+    model: Transformer,
+    sources: Sequence[Sequence[int]],
+    options: SearchOptions,
+    *,
+    prefix: Sequence[int] = (),
+    positions: Tensor | None = None,
+    batch_tokens: int = BATCH_TOKENS,
+    progress: Callable[[int, int], None] | None = None,
 ) -> list[list[Found]]:
     """The hypotheses of every sentence, in the order of ``sources``.
 
@@ -44,10 +63,15 @@ def translate_ids(
         progress(0, len(order))
     while first < len(order):
         last = first + 1
-        while last < len(order) and len(sources[order[last]]) * (last - first + 1) * options.width <= batch_tokens:
+        while (
+            last < len(order)
+            and len(sources[order[last]]) * (last - first + 1) * options.width <= batch_tokens
+        ):
             last += 1
         chosen = order[first:last]
-        found = search(model, [sources[index] for index in chosen], options, prefix=prefix, positions=positions)
+        found = search(
+            model, [sources[index] for index in chosen], options, prefix=prefix, positions=positions
+        )
         for index, hypotheses in zip(chosen, found.hypotheses, strict=True):
             results[index] = hypotheses
         first = last

@@ -17,7 +17,9 @@ NEVER = (PAD_ID, START_ID)
 
 @dataclass(frozen=True)
 class Best:
-    """The likeliest next tokens of each row, likeliest first: ``tokens`` and ``logprobs`` (nats), both ``(rows, n)``."""
+    """The likeliest next tokens of each row, likeliest first: ``tokens`` and ``logprobs`` (nats), both
+    ``(rows, n)``.
+    """
 
     tokens: NDArray[np.int64]
     logprobs: NDArray[np.float64]
@@ -33,11 +35,15 @@ def best_tokens(logits: Tensor, count: int) -> Best:
     wide = wide.index_fill(-1, torch.tensor(NEVER, device=wide.device), -torch.inf)
     count = min(count, wide.shape[-1] - len(NEVER))
     values, tokens = wide.topk(min(count + 1, wide.shape[-1]), dim=-1)
-    crowded = (values[:, count - 1] == values[:, -1]) if values.shape[-1] > count else torch.zeros(len(values), dtype=torch.bool)
+    crowded = (
+        (values[:, count - 1] == values[:, -1])
+        if values.shape[-1] > count
+        else torch.zeros(len(values), dtype=torch.bool)
+    )
     for row in crowded.nonzero().flatten().tolist():  # a tie across the cut: topk may take any of the equals
         order = torch.sort(wide[row], descending=True, stable=True).indices[: values.shape[-1]]
         tokens[row], values[row] = order, wide[row, order]
     logprobs = (values[:, :count] - normaliser).double().cpu().numpy()
     numbers = tokens[:, :count].cpu().numpy()
-    order = np.lexsort((numbers, -logprobs))
-    return Best(np.take_along_axis(numbers, order, -1), np.take_along_axis(logprobs, order, -1))
+    ranking = np.lexsort((numbers, -logprobs))
+    return Best(np.take_along_axis(numbers, ranking, -1), np.take_along_axis(logprobs, ranking, -1))

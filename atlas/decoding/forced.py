@@ -17,11 +17,17 @@ from atlas.text.tokenizer import END_ID, START_ID
 
 @torch.inference_mode()
 def force_target(
-    model: Transformer, source: Sequence[int], target: Sequence[int], options: SearchOptions, recording: Recording
+    model: Transformer,
+    source: Sequence[int],
+    target: Sequence[int],
+    options: SearchOptions,
+    recording: Recording,
 ) -> SearchResult:
-    """Read ``target`` (no control tokens; the end mark is added) token by token and record what the model expected instead.
+    """Read ``target`` (no control tokens; the end mark is added) token by token and record what the model
+    expected instead.
 
-    The record is a chain of forced nodes; the score is that of the whole target under the length penalty of ``options``.
+    The record is a chain of forced nodes; the score is that of the whole target under the length penalty of
+    ``options``.
 
     Raises:
         OptionsError: the target holds a control token, or is longer than the model has positions.
@@ -29,7 +35,10 @@ def force_target(
     if any(token in (*NEVER, END_ID) for token in target):
         raise OptionsError("a forced translation cannot contain control tokens")
     if len(target) + 1 > model.config.max_length:
-        raise OptionsError(f"the forced translation has {len(target)} tokens; this model takes at most {model.config.max_length - 1}")
+        raise OptionsError(
+            f"the forced translation has {len(target)} tokens; this model takes at most "
+            f"{model.config.max_length - 1}"
+        )
     ids = torch.tensor([list(source)], device=model.device)
     encoder = Recorder(("weights", "residual", "embedded", "memory", *recording.extras))
     state = model.begin(ids, torch.ones_like(ids, dtype=torch.bool), encoder)
@@ -41,7 +50,9 @@ def force_target(
         record_step([record], [[node]], recorder, logits, [len(source)], recording.layers, recording.extras)
         logprobs.append(float(logits.double().log_softmax(-1)[0, following]))
         score = options.normalise(sum(logprobs), place)
-        node = record.add(node, following, logprobs[-1], score, 0, FINISHED if following == END_ID else KEPT, forced=True)
+        node = record.add(
+            node, following, logprobs[-1], score, 0, FINISHED if following == END_ID else KEPT, forced=True
+        )
         token = following
     found = Found((*target, END_ID), tuple(logprobs), record.score[node], True, node)
     return SearchResult([[found]], [record], encoder)

@@ -28,10 +28,14 @@ class OptionsError(AtlasError):
 class SearchOptions:
     """What to look for and when to stop.
 
-    ``method`` "greedy" is beam search of width 1. ``penalty`` normalises a hypothesis of ``n`` generated tokens (end mark included) by
-    ``((5 + n) / 6) ** alpha`` ("gnmt", Wu et al. 2016, equation 14), by ``n`` ("average") or not at all ("none"). ``stop`` "exact" goes on until no live
-    hypothesis can still beat the worst finished one; "first" ends when ``beam`` hypotheses have finished. ``max_length`` counts generated tokens;
-    None means ``2 S + 10`` for a source of S tokens. ``temperature``, ``top_k`` (0: off), ``top_p`` and ``seed`` serve "sample" only.
+    ``method`` "greedy" is beam search of width 1. ``penalty`` normalises a hypothesis of ``n`` generated
+    tokens (end mark included) by
+    ``((5 + n) / 6) ** alpha`` ("gnmt", Wu et al. 2016, equation 14), by ``n`` ("average") or not at all
+    ("none"). ``stop`` "exact" goes on until no live
+    hypothesis can still beat the worst finished one; "first" ends when ``beam`` hypotheses have finished.
+    ``max_length`` counts generated tokens;
+    None means ``2 S + 10`` for a source of S tokens. ``temperature``, ``top_k`` (0: off), ``top_p`` and
+    ``seed`` serve "sample" only.
 
     Raises:
         OptionsError: a value out of range.
@@ -52,13 +56,20 @@ class SearchOptions:
     def __post_init__(self) -> None:
         for name, choices in (("method", Method), ("penalty", Penalty), ("stop", Stop)):
             if getattr(self, name) not in get_args(choices):
-                raise OptionsError(f"{name} must be one of {', '.join(get_args(choices))}, not {getattr(self, name)!r}")
+                raise OptionsError(
+                    f"{name} must be one of {', '.join(get_args(choices))}, not {getattr(self, name)!r}"
+                )
         whole = {"beam": (1, MAX_BEAM), "n_best": (1, MAX_BEAM), "top_k": (0, None), "seed": (0, None)}
         if self.max_length is not None:
             whole["max_length"] = (1, None)
         for name, (low, high) in whole.items():
             value = getattr(self, name)
-            if not isinstance(value, int) or isinstance(value, bool) or value < low or (high is not None and value > high):
+            if (
+                not isinstance(value, int)
+                or isinstance(value, bool)
+                or value < low
+                or (high is not None and value > high)
+            ):
                 limit = f"from {low} to {high}" if high is not None else f"of at least {low}"
                 raise OptionsError(f"{name} must be a whole number {limit}, not {value!r}")
         for name, low_open, high_closed in (("temperature", 0.0, math.inf), ("top_p", 0.0, 1.0)):
@@ -69,7 +80,10 @@ class SearchOptions:
         if not isinstance(self.alpha, int | float) or not 0 <= self.alpha <= 10:
             raise OptionsError(f"alpha must lie between 0 and 10, not {self.alpha!r}")
         if self.method == "beam" and self.n_best > self.beam:
-            raise OptionsError(f"n_best is {self.n_best}, but a beam of {self.beam} finds at most {self.beam} translations; widen the beam")
+            raise OptionsError(
+                f"n_best is {self.n_best}, but a beam of {self.beam} finds at most {self.beam} "
+                f"translations; widen the beam"
+            )
         if self.method == "greedy" and self.n_best != 1:
             raise OptionsError(f"greedy search finds one translation; n_best must be 1, not {self.n_best}")
 
@@ -79,7 +93,9 @@ class SearchOptions:
         return {"beam": self.beam, "greedy": 1, "sample": self.n_best}[self.method]
 
     def normalise(self, logprob: float, length: int) -> float:
-        """The score by which hypotheses of different length are compared: ``logprob`` over the length penalty."""
+        """The score by which hypotheses of different length are compared: ``logprob`` over the length
+        penalty.
+        """
         if self.penalty == "none" or length == 0:
             return logprob
         return logprob / (float(length) if self.penalty == "average" else ((5 + length) / 6) ** self.alpha)

@@ -25,7 +25,14 @@ class State(Protocol):
 class StepModel(Protocol):
     """A model that reads one token more of every row at a time."""
 
-    def begin(self, source: Tensor, mask: Tensor, recorder: Recorder | None = None, *, positions: Tensor | None = None) -> Any:
+    def begin(
+        self,
+        source: Tensor,
+        mask: Tensor,
+        recorder: Recorder | None = None,
+        *,
+        positions: Tensor | None = None,
+    ) -> Any:
         """Read ``(B, S)`` source ids; hand back a :class:`State` with one row for each sentence."""
 
     def step(self, tokens: Tensor, cache: Any, recorder: Recorder | None = None) -> Tensor:

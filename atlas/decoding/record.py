@@ -29,7 +29,9 @@ class Pass:
 
 @dataclass
 class SearchRecord:
-    """Nodes by id (columns of equal length; node 0 is the start token) and one :class:`Pass` for each node that was read."""
+    """Nodes by id (columns of equal length; node 0 is the start token) and one :class:`Pass` for each
+    node that was read.
+    """
 
     parent: list[int] = field(default_factory=lambda: [-1])
     token: list[int] = field(default_factory=lambda: [START_ID])
@@ -42,7 +44,17 @@ class SearchRecord:
     forced: list[bool] = field(default_factory=lambda: [False])
     passes: list[Pass] = field(default_factory=list)
 
-    def add(self, parent: int, token: int, logprob: float, score: float, rank: int, fate: int, *, forced: bool = False) -> int:
+    def add(
+        self,
+        parent: int,
+        token: int,
+        logprob: float,
+        score: float,
+        rank: int,
+        fate: int,
+        *,
+        forced: bool = False,
+    ) -> int:
         """A new candidate; returns its id."""
         self.parent.append(parent)
         self.token.append(token)
@@ -65,27 +77,45 @@ class SearchRecord:
 
 
 def record_step(
-    records: Sequence[SearchRecord], nodes: Sequence[Sequence[int]], recorder: Recorder, logits: torch.Tensor,
-    source_lengths: Sequence[int], layers: int, extras: Sequence[str],
+    records: Sequence[SearchRecord],
+    nodes: Sequence[Sequence[int]],
+    recorder: Recorder,
+    logits: torch.Tensor,
+    source_lengths: Sequence[int],
+    layers: int,
+    extras: Sequence[str],
 ) -> None:
     """Store what one step of the model showed.
 
     Args:
         records: one for each sentence of the batch.
         nodes: for each sentence, the node that each of its rows read; -1 for a row that is not in use.
-        recorder: filled by the step: self-attention ``(rows, H, 1, keys)``, cross-attention ``(B, H, rows of a sentence, S)``.
+        recorder: filled by the step: self-attention ``(rows, H, 1, keys)``, cross-attention ``(B, H, rows
+            of a sentence, S)``.
         logits: ``(rows, V)``.
         source_lengths: real source tokens of each sentence; padding is cut off here.
         extras: ``scores``, ``q``, ``k``, ``v``, ``residual``, ``logits`` beside the weights.
     """
     top = best_tokens(logits, ALTERNATIVES)
     width = len(nodes[0])
-    own = {what: _stack(recorder, "self", what, layers) for what in ("weights", *(e for e in extras if e in ("scores", "q", "k", "v")))}
-    cross = {what: _stack(recorder, "cross", what, layers) for what in ("weights", *(e for e in extras if e in ("scores", "q")))}
+    own = {
+        what: _stack(recorder, "self", what, layers)
+        for what in ("weights", *(e for e in extras if e in ("scores", "q", "k", "v")))
+    }
+    cross = {
+        what: _stack(recorder, "cross", what, layers)
+        for what in ("weights", *(e for e in extras if e in ("scores", "q")))
+    }
     residual = None
     if "residual" in extras:
-        names = [name for name in recorder.points if name.startswith("decoder.") and name.endswith((".residual", ".embedded"))]
-        residual = torch.stack([recorder[name][:, -1].norm(dim=-1) for name in names], -1).float().cpu().numpy()
+        names = [
+            name
+            for name in recorder.points
+            if name.startswith("decoder.") and name.endswith((".residual", ".embedded"))
+        ]
+        residual = (
+            torch.stack([recorder[name][:, -1].norm(dim=-1) for name in names], -1).float().cpu().numpy()
+        )
     raw = logits.float().cpu().numpy() if "logits" in extras else None
     for sentence, (record, row_nodes) in enumerate(zip(records, nodes, strict=True)):
         for beam, node in enumerate(row_nodes):

@@ -22,8 +22,10 @@ from atlas.text.tokenizer import END_ID, PAD_ID, START_ID
 def sampling_distribution(logprobs: NDArray[np.float64], options: SearchOptions) -> NDArray[np.float64]:
     """The distribution that a token is drawn from.
 
-    ``temperature`` divides the log-probabilities; then ``top_k`` keeps the k likeliest (Fan et al. 2018), then ``top_p`` the fewest whose probabilities reach p, the one that crosses
-    it included (Holtzman et al. 2020). At least one token always stays. Equal tokens are kept in order of their id.
+    ``temperature`` divides the log-probabilities; then ``top_k`` keeps the k likeliest (Fan et al. 2018),
+    then ``top_p`` the fewest whose probabilities reach p, the one that crosses
+    it included (Holtzman et al. 2020). At least one token always stays. Equal tokens are kept in order of
+    their id.
 
     Args:
         logprobs: ``(V,)``, nats; ``-inf`` for tokens that may not be drawn.
@@ -47,18 +49,29 @@ def sampling_distribution(logprobs: NDArray[np.float64], options: SearchOptions)
 
 @torch.inference_mode()
 def sample(
-    model: StepModel, sources: Sequence[Sequence[int]], options: SearchOptions, *, prefix: Sequence[int] = (),
-    recording: Recording | None = None, positions: Tensor | None = None, device: torch.device | None = None, longest: int | None = None,
+    model: StepModel,
+    sources: Sequence[Sequence[int]],
+    options: SearchOptions,
+    *,
+    prefix: Sequence[int] = (),
+    recording: Recording | None = None,
+    positions: Tensor | None = None,
+    device: torch.device | None = None,
+    longest: int | None = None,
 ) -> SearchResult:
-    """``n_best`` random translations of each sentence, best score first; arguments as in :func:`~atlas.decoding.beam.beam_search`.
+    """``n_best`` random translations of each sentence, best score first; arguments as in
+    :func:`~atlas.decoding.beam.beam_search`.
 
-    Draw number i of a sentence uses its own random stream (``seed``, i), so results do not depend on the batch. Log-probabilities are the model's own, whatever the temperature.
+    Draw number i of a sentence uses its own random stream (``seed``, i), so results do not depend on the
+    batch. Log-probabilities are the model's own, whatever the temperature.
     """
     if any(token in (*NEVER, END_ID) for token in prefix):
         raise OptionsError("a forced beginning cannot contain control tokens")
     source = pad(sources).to(device)
     mask = source != PAD_ID
-    encoder = Recorder(("weights", "residual", "embedded", "memory", *recording.extras)) if recording else None
+    encoder = (
+        Recorder(("weights", "residual", "embedded", "memory", *recording.extras)) if recording else None
+    )
     state = model.begin(source, mask, encoder, positions=positions)
     width = options.n_best
     if width > 1:
@@ -68,7 +81,9 @@ def sample(
     if longest is not None:
         limits = [min(limit, longest - len(prefix)) for limit in limits]
         if min(limits) < 1:
-            raise OptionsError(f"the forced beginning has {len(prefix)} tokens; this model takes at most {longest - 1}")
+            raise OptionsError(
+                f"the forced beginning has {len(prefix)} tokens; this model takes at most {longest - 1}"
+            )
     records = [SearchRecord() for _ in sources] if recording else []
     rows = len(sources) * width
     ids: list[list[int]] = [[] for _ in range(rows)]
@@ -82,8 +97,13 @@ def sample(
         recorder = Recorder(("weights", "residual", "embedded", *recording.extras)) if recording else None
         logits = model.step(tokens, state, recorder)
         if recorder is not None and recording is not None:
-            read = [_unread(nodes[s * width : (s + 1) * width], going[s * width : (s + 1) * width], seen[s]) for s in range(len(sources))]
-            record_step(records, read, recorder, logits, [len(s) for s in sources], recording.layers, recording.extras)
+            read = [
+                _unread(nodes[s * width : (s + 1) * width], going[s * width : (s + 1) * width], seen[s])
+                for s in range(len(sources))
+            ]
+            record_step(
+                records, read, recorder, logits, [len(s) for s in sources], recording.layers, recording.extras
+            )
         own = logits.double().log_softmax(-1).cpu().numpy()
         for row in range(rows):
             if not going[row]:
@@ -95,7 +115,12 @@ def sample(
                 offered = own[row].copy()
                 offered[list(NEVER)] = -np.inf
                 distribution = sampling_distribution(offered, options)
-                token = int(min(np.searchsorted(np.cumsum(distribution), randoms[row].random(), side="right"), np.flatnonzero(distribution)[-1]))
+                token = int(
+                    min(
+                        np.searchsorted(np.cumsum(distribution), randoms[row].random(), side="right"),
+                        np.flatnonzero(distribution)[-1],
+                    )
+                )
             ids[row].append(token)
             logprobs[row].append(float(own[row, token]))
             ended, cut = token == END_ID, depth + 1 >= limit
@@ -105,7 +130,15 @@ def sample(
                 fate = FINISHED if ended else CUT if cut else KEPT
                 record, edge = records[row // width], (nodes[row], token)
                 if edge not in known[row // width]:  # draws that begin alike share their nodes
-                    known[row // width][edge] = record.add(nodes[row], token, logprobs[row][-1], score, row % width, fate, forced=depth < len(prefix))
+                    known[row // width][edge] = record.add(
+                        nodes[row],
+                        token,
+                        logprobs[row][-1],
+                        score,
+                        row % width,
+                        fate,
+                        forced=depth < len(prefix),
+                    )
                 nodes[row] = known[row // width][edge]
         tokens = torch.tensor([[row[-1]] for row in ids], device=device)
     results = []
@@ -113,7 +146,15 @@ def sample(
         found = []
         for row in range(sentence * width, (sentence + 1) * width):
             score = options.normalise(sum(logprobs[row][len(prefix) :]), len(ids[row]) - len(prefix))
-            found.append(Found(tuple(ids[row]), tuple(logprobs[row]), score, ids[row][-1] == END_ID, nodes[row] if recording else -1))
+            found.append(
+                Found(
+                    tuple(ids[row]),
+                    tuple(logprobs[row]),
+                    score,
+                    ids[row][-1] == END_ID,
+                    nodes[row] if recording else -1,
+                )
+            )
         results.append(sorted(found, key=lambda item: -item.score))
     return SearchResult(results, records, encoder)
 

@@ -1,6 +1,7 @@
 """The encoder-decoder Transformer of Vaswani et al. (2017), written from tensor operations.
 
-Shapes in this package use one alphabet: ``B`` batch, ``S`` source length, ``T`` target length, ``L`` layers, ``H`` heads,
+Shapes in this package use one alphabet: ``B`` batch, ``S`` source length, ``T`` target length, ``L``
+layers, ``H`` heads,
 ``D`` model width, ``K`` head width, ``F`` feed-forward width, ``V`` vocabulary.
 """
 

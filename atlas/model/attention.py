@@ -13,7 +13,8 @@ from atlas.model.recorder import Recorder
 
 
 def causal_mask(queries: int, keys: int, device: torch.device | None = None) -> Tensor:
-    """Which key each query may see when the last query stands at the last key: ``(T, keys)``, True where visible.
+    """Which key each query may see when the last query stands at the last key: ``(T, keys)``, True where
+    visible.
 
     Aligned at the bottom right, so it also holds for the last ``queries`` tokens of a longer, cached text.
     """
@@ -21,16 +22,24 @@ def causal_mask(queries: int, keys: int, device: torch.device | None = None) -> 
 
 
 def attend(
-    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, recorder: Recorder | None = None, name: str = "",
-    *, explicit: bool = False,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Tensor | None,
+    recorder: Recorder | None = None,
+    name: str = "",
+    *,
+    explicit: bool = False,
 ) -> Tensor:
     """``softmax(q k^T / sqrt(K)) v`` (equation 1), with hidden keys at exactly zero.
 
     Args:
         query: ``(B, H, T, K)``.
         key: ``(B, H, S, K)``; value: the same shape.
-        mask: boolean, broadcastable to ``(B, H, T, S)``, True where a key is visible. A query that sees no key gets zeros.
-        recorder: when given, q, k, v, scores and weights are recorded under ``name`` and the softmax is explicit.
+        mask: boolean, broadcastable to ``(B, H, T, S)``, True where a key is visible. A query that sees no
+            key gets zeros.
+        recorder: when given, q, k, v, scores and weights are recorded under ``name`` and the softmax is
+            explicit.
         explicit: use the explicit softmax without recording (on a CPU it trains faster on short sentences).
 
     Returns:
@@ -45,7 +54,13 @@ def attend(
     if mask is not None and (recorder is not None or mask.shape[-2] == 1):
         weights = weights.masked_fill(~mask.any(-1, keepdim=True), 0.0)
     if recorder is not None:
-        for what, tensor in (("q", query), ("k", key), ("v", value), ("scores", scores), ("weights", weights)):
+        for what, tensor in (
+            ("q", query),
+            ("k", key),
+            ("v", value),
+            ("scores", scores),
+            ("weights", weights),
+        ):
             recorder(f"{name}.{what}", tensor)
     return weights @ value
 
@@ -81,10 +96,19 @@ class SelfAttention(_Heads):
         nn.init.zeros_(self.output.bias)
 
     def forward(
-        self, stream: Tensor, mask: Tensor | None, recorder: Recorder | None = None, name: str = "",
-        *, memory: LayerCache | None = None, past: int = 0, explicit: bool = False,
+        self,
+        stream: Tensor,
+        mask: Tensor | None,
+        recorder: Recorder | None = None,
+        name: str = "",
+        *,
+        memory: LayerCache | None = None,
+        past: int = 0,
+        explicit: bool = False,
     ) -> Tensor:
-        """``(B, T, D)`` -> ``(B, T, D)``; with ``memory``, keys and values are appended after ``past`` tokens."""
+        """``(B, T, D)`` -> ``(B, T, D)``; with ``memory``, keys and values are appended after ``past``
+        tokens.
+        """
         query, key, value = self.split(self.qkv(stream), 3)
         if memory is not None:
             length = past + stream.shape[1]
@@ -111,8 +135,16 @@ class CrossAttention(_Heads):
         return self.split(self.kv(memory), 2)
 
     def forward(
-        self, stream: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None, recorder: Recorder | None = None,
-        name: str = "", *, beams: int = 1, explicit: bool = False,
+        self,
+        stream: Tensor,
+        keys: Tensor,
+        values: Tensor,
+        mask: Tensor | None,
+        recorder: Recorder | None = None,
+        name: str = "",
+        *,
+        beams: int = 1,
+        explicit: bool = False,
     ) -> Tensor:
         """``(B * beams, T, D)`` with keys of B sentences -> ``(B * beams, T, D)``.
 

@@ -1,4 +1,6 @@
-"""What a decoder remembers between steps: keys and values, passed in and handed back, never kept on a module."""
+"""What a decoder remembers between steps: keys and values, passed in and handed back, never kept on a
+module.
+"""
 
 from __future__ import annotations
 
@@ -26,8 +28,10 @@ class LayerCache:
 class Cache:
     """Everything that one more decoding step needs.
 
-    Rows are hypotheses: ``beams`` of them for each of B sentences, a sentence's rows side by side. Cross-attention keys
-    are not copied for each beam. Self-attention keys live in pre-allocated memory that doubles when it is full.
+    Rows are hypotheses: ``beams`` of them for each of B sentences, a sentence's rows side by side.
+    Cross-attention keys
+    are not copied for each beam. Self-attention keys live in pre-allocated memory that doubles when it is
+    full.
 
     ``memory_mask``: ``(B, S)``, True at real source tokens. ``length``: tokens read so far.
     """
@@ -56,12 +60,16 @@ class Cache:
 
     def expand(self, beams: int) -> None:
         """Turn one row for each sentence into ``beams`` equal rows."""
-        rows = torch.arange(self.memory_mask.shape[0], device=self.memory_mask.device).repeat_interleave(beams)
+        rows = torch.arange(self.memory_mask.shape[0], device=self.memory_mask.device).repeat_interleave(
+            beams
+        )
         self._take_rows(rows)
         self.beams = beams
 
     def reorder(self, rows: Tensor) -> None:
-        """Make row ``i`` continue what row ``rows[i]`` was; ``rows``: ``(B * beams,)`` within the same sentence."""
+        """Make row ``i`` continue what row ``rows[i]`` was; ``rows``: ``(B * beams,)`` within the same
+        sentence.
+        """
         self._take_rows(rows)
 
     def keep(self, sentences: Tensor) -> None:

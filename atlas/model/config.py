@@ -21,7 +21,8 @@ class TransformerConfig:
     """Sizes and options of an encoder-decoder Transformer (Vaswani et al. 2017).
 
     ``width`` is D (d_model), ``ffn`` is F (d_ff), ``heads`` is H; the head width K is D / H.
-    ``norm`` places layer normalisation after the residual addition ("post", 2017) or before the sub-layer ("pre").
+    ``norm`` places layer normalisation after the residual addition ("post", 2017) or before the sub-layer
+    ("pre").
     ``tied`` shares one matrix between source embedding, target embedding and output projection (section 3.4).
     ``max_length`` bounds positions, in tokens.
 
@@ -60,9 +61,13 @@ class TransformerConfig:
             raise ConfigError(f"tied must be true or false, not {self.tied!r}")
         for name, choices in (("norm", Norm), ("positions", Positions), ("activation", Activation)):
             if getattr(self, name) not in get_args(choices):
-                raise ConfigError(f"{name} must be one of {', '.join(get_args(choices))}, not {getattr(self, name)!r}")
+                raise ConfigError(
+                    f"{name} must be one of {', '.join(get_args(choices))}, not {getattr(self, name)!r}"
+                )
         if self.width % self.heads:
-            raise ConfigError(f"width {self.width} cannot be split over {self.heads} heads: it must be a multiple")
+            raise ConfigError(
+                f"width {self.width} cannot be split over {self.heads} heads: it must be a multiple"
+            )
         if self.positions == "sinusoidal" and self.width % 2:
             raise ConfigError(f"sinusoidal positions need an even width, not {self.width}")
 

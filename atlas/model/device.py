@@ -14,7 +14,8 @@ class DeviceError(AtlasError):
 
 
 def pick_device(name: str | None = None) -> torch.device:
-    """The device to run on: ``name``, else the environment variable ``ATLAS_DEVICE``, else CUDA, then MPS, then CPU.
+    """The device to run on: ``name``, else the environment variable ``ATLAS_DEVICE``, else CUDA, then MPS,
+    then CPU.
 
     Raises:
         DeviceError: the device that was named does not exist here.
@@ -34,5 +35,7 @@ def pick_device(name: str | None = None) -> torch.device:
         "mps": torch.backends.mps.is_available(),
     }
     if not available.get(device.type, False):
-        raise DeviceError(f"the device {wanted!r} is not available on this machine; use cpu, or leave ATLAS_DEVICE unset")
+        raise DeviceError(
+            f"the device {wanted!r} is not available on this machine; use cpu, or leave ATLAS_DEVICE unset"
+        )
     return device

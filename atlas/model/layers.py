@@ -15,7 +15,8 @@ from atlas.model.recorder import Recorder
 
 
 def fast_dropout(stream: Tensor, probability: float) -> Tensor:
-    """Dropout (Srivastava et al. 2014) from one random byte an element, cheaper on a CPU than a Bernoulli draw.
+    """Dropout (Srivastava et al. 2014) from one random byte an element, cheaper on a CPU than a Bernoulli
+    draw.
 
     The probability is rounded to 1/256; survivors are scaled by its inverse, so the expectation is exact.
     """
@@ -36,7 +37,9 @@ class FeedForward(nn.Module):
         super().__init__()
         self.inner = nn.Linear(config.width, config.ffn)
         self.outer = nn.Linear(config.ffn, config.width)
-        self.activation: Callable[[Tensor], Tensor] = functional.gelu if config.activation == "gelu" else functional.relu
+        self.activation: Callable[[Tensor], Tensor] = (
+            functional.gelu if config.activation == "gelu" else functional.relu
+        )
         for linear in (self.inner, self.outer):
             nn.init.xavier_uniform_(linear.weight)
             nn.init.zeros_(linear.bias)
@@ -58,7 +61,12 @@ class _Layer(nn.Module):
         self.dropout = config.dropout
 
     def add(
-        self, stream: Tensor, norm: nn.LayerNorm, block: Callable[[Tensor], Tensor], recorder: Recorder | None, name: str
+        self,
+        stream: Tensor,
+        norm: nn.LayerNorm,
+        block: Callable[[Tensor], Tensor],
+        recorder: Recorder | None,
+        name: str,
     ) -> Tensor:
         """One residual step: ``x + f(norm(x))`` (pre) or ``norm(x + f(x))`` (post)."""
         change = block(norm(stream) if self.pre else stream)
@@ -87,11 +95,18 @@ class EncoderLayer(_Layer):
     ) -> Tensor:
         """``(B, S, D)`` -> ``(B, S, D)``."""
         stream = self.add(
-            stream, self.self_norm,
-            lambda x: self.self_attention(x, mask, recorder, f"{name}.self", explicit=explicit), recorder, f"{name}.self",
+            stream,
+            self.self_norm,
+            lambda x: self.self_attention(x, mask, recorder, f"{name}.self", explicit=explicit),
+            recorder,
+            f"{name}.self",
         )
         return self.add(
-            stream, self.ffn_norm, lambda x: self.feed_forward(x, recorder, f"{name}.ffn"), recorder, f"{name}.ffn"
+            stream,
+            self.ffn_norm,
+            lambda x: self.feed_forward(x, recorder, f"{name}.ffn"),
+            recorder,
+            f"{name}.ffn",
         )
 
 
@@ -108,25 +123,43 @@ class DecoderLayer(_Layer):
         self.ffn_norm = nn.LayerNorm(config.width, eps=config.norm_epsilon)
 
     def forward(
-        self, stream: Tensor, self_mask: Tensor | None, keys: Tensor, values: Tensor, cross_mask: Tensor | None,
-        recorder: Recorder | None, name: str, *, memory: LayerCache | None = None, past: int = 0, beams: int = 1,
+        self,
+        stream: Tensor,
+        self_mask: Tensor | None,
+        keys: Tensor,
+        values: Tensor,
+        cross_mask: Tensor | None,
+        recorder: Recorder | None,
+        name: str,
+        *,
+        memory: LayerCache | None = None,
+        past: int = 0,
+        beams: int = 1,
         explicit: bool = False,
     ) -> Tensor:
         """``(B * beams, T, D)`` with source keys and values ``(B, H, S, K)`` -> ``(B * beams, T, D)``."""
         stream = self.add(
-            stream, self.self_norm,
+            stream,
+            self.self_norm,
             lambda x: self.self_attention(
                 x, self_mask, recorder, f"{name}.self", memory=memory, past=past, explicit=explicit
             ),
-            recorder, f"{name}.self",
+            recorder,
+            f"{name}.self",
         )
         stream = self.add(
-            stream, self.cross_norm,
+            stream,
+            self.cross_norm,
             lambda x: self.cross_attention(
                 x, keys, values, cross_mask, recorder, f"{name}.cross", beams=beams, explicit=explicit
             ),
-            recorder, f"{name}.cross",
+            recorder,
+            f"{name}.cross",
         )
         return self.add(
-            stream, self.ffn_norm, lambda x: self.feed_forward(x, recorder, f"{name}.ffn"), recorder, f"{name}.ffn"
+            stream,
+            self.ffn_norm,
+            lambda x: self.feed_forward(x, recorder, f"{name}.ffn"),
+            recorder,
+            f"{name}.ffn",
         )

@@ -11,7 +11,8 @@ from torch import Tensor
 def sinusoidal_table(length: int, width: int, dtype: torch.dtype = torch.float32) -> Tensor:
     """Sinusoidal position encodings (Vaswani et al. 2017, section 3.5).
 
-    ``PE(pos, 2i) = sin(pos / 10000^(2i/D))`` and ``PE(pos, 2i+1) = cos(pos / 10000^(2i/D))``; computed in float64.
+    ``PE(pos, 2i) = sin(pos / 10000^(2i/D))`` and ``PE(pos, 2i+1) = cos(pos / 10000^(2i/D))``; computed in
+    float64.
 
     Args:
         length: number of positions P, from 0.

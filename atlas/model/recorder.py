@@ -10,8 +10,10 @@ from torch import Tensor
 class Recorder:
     """Named tensors of one forward pass.
 
-    A recorder is passed as an argument, so two people who use one model at once never see each other's numbers.
-    Names are ``{side}.{layer}.{block}.{what}`` with ``side`` encoder or decoder and ``block`` self, cross or ffn:
+    A recorder is passed as an argument, so two people who use one model at once never see each other's
+    numbers.
+    Names are ``{side}.{layer}.{block}.{what}`` with ``side`` encoder or decoder and ``block`` self, cross
+    or ffn:
 
     ==================================  =====================  ==========================================
     name                                shape                  what
@@ -27,7 +29,8 @@ class Recorder:
     ==================================  =====================  ==========================================
 
     Args:
-        wanted: the kinds of point to keep (the last part of a name, such as ``weights``); everything when None.
+        wanted: the kinds of point to keep (the last part of a name, such as ``weights``); everything when
+            None.
     """
 
     def __init__(self, wanted: Iterable[str] | None = None) -> None:

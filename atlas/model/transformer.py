@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import cast
 
 import torch
 from torch import Tensor, nn
@@ -24,7 +25,8 @@ class TooLongError(AtlasError):
 class Transformer(nn.Module):
     """Source ids in, logits over the vocabulary out; a recorder, when handed in, sees every step between.
 
-    Every method is a pure function of its arguments and the weights: nothing about a pass stays on the module.
+    Every method is a pure function of its arguments and the weights: nothing about a pass stays on the
+    module.
     """
 
     position_table: Tensor | None
@@ -33,23 +35,37 @@ class Transformer(nn.Module):
         super().__init__()
         self.config = config
         self.source_embedding = nn.Embedding(config.vocabulary, config.width)
-        self.target_embedding = self.source_embedding if config.tied else nn.Embedding(config.vocabulary, config.width)
-        self.unembedding = self.source_embedding.weight if config.tied else nn.Parameter(
-            torch.empty(config.vocabulary, config.width)
+        self.target_embedding = (
+            self.source_embedding if config.tied else nn.Embedding(config.vocabulary, config.width)
+        )
+        self.unembedding = (
+            self.source_embedding.weight
+            if config.tied
+            else nn.Parameter(torch.empty(config.vocabulary, config.width))
         )
         self.encoder = nn.ModuleList(EncoderLayer(config) for _ in range(config.encoder_layers))
         self.decoder = nn.ModuleList(DecoderLayer(config) for _ in range(config.decoder_layers))
         pre = config.norm == "pre"
         self.encoder_norm = nn.LayerNorm(config.width, eps=config.norm_epsilon) if pre else nn.Identity()
         self.decoder_norm = nn.LayerNorm(config.width, eps=config.norm_epsilon) if pre else nn.Identity()
-        for matrix in {id(w): w for w in (self.source_embedding.weight, self.target_embedding.weight, self.unembedding)}.values():
+        for matrix in {
+            id(w): w for w in (self.source_embedding.weight, self.target_embedding.weight, self.unembedding)
+        }.values():
             nn.init.normal_(matrix, std=config.width**-0.5)
         if config.positions == "learned":
             self.position_table = nn.Parameter(torch.empty(config.max_length, config.width))
             nn.init.normal_(self.position_table, std=0.02)
         else:
-            table = sinusoidal_table(config.max_length, config.width) if config.positions == "sinusoidal" else None
+            table = (
+                sinusoidal_table(config.max_length, config.width)
+                if config.positions == "sinusoidal"
+                else None
+            )
             self.register_buffer("position_table", table, persistent=False)
+
+    def cross_keys_values(self, memory: Tensor) -> list[tuple[Tensor, ...]]:
+        """Keys and values of the source for every decoder layer: ``(B, S, D)`` -> ``(B, H, S, K)`` each."""
+        return [cast(DecoderLayer, layer).cross_attention.keys_values(memory) for layer in self.decoder]
 
     @property
     def device(self) -> torch.device:
@@ -60,7 +76,9 @@ class Transformer(nn.Module):
         return self.training and self.device.type == "cpu"
 
     def _embed(self, embedding: nn.Embedding, ids: Tensor, positions: Tensor | None, past: int = 0) -> Tensor:
-        """``(B, T)`` ids -> ``(B, T, D)``: embeddings times sqrt(D), plus positions from ``past`` on (section 3.4)."""
+        """``(B, T)`` ids -> ``(B, T, D)``: embeddings times sqrt(D), plus positions from ``past`` on
+        (section 3.4).
+        """
         end = past + ids.shape[1]
         if end > self.config.max_length:
             raise TooLongError(f"a text of {end} tokens; this model takes at most {self.config.max_length}")
@@ -71,7 +89,12 @@ class Transformer(nn.Module):
         return fast_dropout(stream, self.config.dropout) if self.training else stream
 
     def encode(
-        self, source: Tensor, mask: Tensor, recorder: Recorder | None = None, *, positions: Tensor | None = None
+        self,
+        source: Tensor,
+        mask: Tensor,
+        recorder: Recorder | None = None,
+        *,
+        positions: Tensor | None = None,
     ) -> Tensor:
         """Read the source.
 
@@ -101,7 +124,8 @@ class Transformer(nn.Module):
     def decode(
         self, target: Tensor, memory: Tensor, mask: Tensor, recorder: Recorder | None = None
     ) -> Tensor:
-        """Read a whole target at once (teacher forcing), each position seeing only itself and what came before.
+        """Read a whole target at once (teacher forcing), each position seeing only itself and what came
+        before.
 
         Args:
             target: ``(B, T)`` ids, beginning with the start token.
@@ -116,8 +140,9 @@ class Transformer(nn.Module):
         length = target.shape[1]
         causal = causal_mask(length, length, target.device)
         visible = mask[:, None, None, :]
-        for index, layer in enumerate(self.decoder):
-            keys, values = layer.cross_attention.keys_values(memory)
+        for index, (layer, (keys, values)) in enumerate(
+            zip(self.decoder, self.cross_keys_values(memory), strict=True)
+        ):
             stream = layer(
                 stream, causal, keys, values, visible, recorder, f"decoder.{index}", explicit=self._explicit()
             )
@@ -127,12 +152,15 @@ class Transformer(nn.Module):
         """``(..., D)`` -> ``(..., V)``: unnormalised log-probabilities of the next token."""
         return linear(stream, self.unembedding)
 
-    def forward(self, source: Tensor, mask: Tensor, target: Tensor, recorder: Recorder | None = None) -> Tensor:
+    def forward(
+        self, source: Tensor, mask: Tensor, target: Tensor, recorder: Recorder | None = None
+    ) -> Tensor:
         """``(B, S)`` source ids and ``(B, T)`` target ids -> ``(B, T, V)`` logits."""
         return self.logits(self.decode(target, self.encode(source, mask, recorder), mask, recorder))
 
     def start(self, memory: Tensor, mask: Tensor, *, capacity: int = 64) -> Cache:
-        """An empty cache with one row for each sentence; cross-attention keys and values are computed here, once.
+        """An empty cache with one row for each sentence; cross-attention keys and values are computed here,
+        once.
 
         Args:
             memory: ``(B, S, D)``; mask: ``(B, S)``.
@@ -140,14 +168,19 @@ class Transformer(nn.Module):
         """
         batch = memory.shape[0]
         shape = (batch, self.config.heads, capacity, self.config.head_width)
-        layers = []
-        for layer in self.decoder:
-            keys, values = layer.cross_attention.keys_values(memory)
-            layers.append(LayerCache(keys.new_empty(shape), keys.new_empty(shape), keys, values))
+        layers = [
+            LayerCache(keys.new_empty(shape), keys.new_empty(shape), keys, values)
+            for keys, values in self.cross_keys_values(memory)
+        ]
         return Cache(layers, mask, beams=1)
 
     def begin(
-        self, source: Tensor, mask: Tensor, recorder: Recorder | None = None, *, positions: Tensor | None = None
+        self,
+        source: Tensor,
+        mask: Tensor,
+        recorder: Recorder | None = None,
+        *,
+        positions: Tensor | None = None,
     ) -> Cache:
         """Read the source and make ready to decode: :meth:`encode`, then :meth:`start`."""
         return self.start(self.encode(source, mask, recorder, positions=positions), mask)
@@ -170,8 +203,16 @@ class Transformer(nn.Module):
         visible = cache.memory_mask[:, None, None, :]
         for index, (layer, memory) in enumerate(zip(self.decoder, cache.layers, strict=True)):
             stream = layer(
-                stream, causal, memory.memory_keys, memory.memory_values, visible, recorder, f"decoder.{index}",
-                memory=memory, past=past, beams=cache.beams,
+                stream,
+                causal,
+                memory.memory_keys,
+                memory.memory_values,
+                visible,
+                recorder,
+                f"decoder.{index}",
+                memory=memory,
+                past=past,
+                beams=cache.beams,
             )
         cache.length = past + length
         return self.logits(self.decoder_norm(stream[:, -1]))

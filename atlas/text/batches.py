@@ -57,11 +57,15 @@ class EncodedPairs:
         targets = tokenizer.encode_batch([pair.target for pair in pairs])
         self.source = [[*ids, END_ID] for ids in sources]
         self.target = [[START_ID, *ids, END_ID] for ids in targets]
-        fits = [len(s) <= longest and len(t) <= longest + 1 for s, t in zip(self.source, self.target, strict=True)]
+        fits = [
+            len(s) <= longest and len(t) <= longest + 1 for s, t in zip(self.source, self.target, strict=True)
+        ]
         self.dropped = fits.count(False)
         self.source = [row for row, ok in zip(self.source, fits, strict=True) if ok]
         self.target = [row for row, ok in zip(self.target, fits, strict=True) if ok]
-        self._lengths = np.array([(len(t), len(s)) for s, t in zip(self.source, self.target, strict=True)]).reshape(-1, 2)
+        self._lengths = np.array(
+            [(len(t), len(s)) for s, t in zip(self.source, self.target, strict=True)]
+        ).reshape(-1, 2)
 
     def __len__(self) -> int:
         return len(self.source)
@@ -69,7 +73,8 @@ class EncodedPairs:
     def order(self, tokens: int, seed: int, epoch: int) -> list[np.ndarray]:
         """The batches of one epoch as arrays of pair numbers; the same for the same arguments.
 
-        Pairs are sorted by target, then source length, equal ones in random order; a batch is filled until its longest side times its
+        Pairs are sorted by target, then source length, equal ones in random order; a batch is filled until
+        its longest side times its
         rows would pass ``tokens``; then the batches are shuffled.
         """
         random = np.random.default_rng([seed, epoch])

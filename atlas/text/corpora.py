@@ -45,7 +45,9 @@ class Report:
         for name, numbers in (("with an empty side", self.empty), ("without two columns", self.broken)):
             if numbers:
                 first = ", ".join(str(number) for number in numbers[:3])
-                parts.append(f"{len(numbers):,} {name} skipped (line {first}{', …' if len(numbers) > 3 else ''})")
+                parts.append(
+                    f"{len(numbers):,} {name} skipped (line {first}{', …' if len(numbers) > 3 else ''})"
+                )
         return "; ".join(parts)
 
 
@@ -74,7 +76,9 @@ class Corpus:
 
 
 def unify_typography(text: str) -> str:
-    """French no-break spaces become spaces and curly apostrophes straight ones: corpora mix them without a rule."""
+    """French no-break spaces become spaces and curly apostrophes straight ones: corpora mix them without
+    a rule.
+    """
     return re.sub(r"[\u00a0\u202f]", " ", text).replace("’", "'")
 
 
@@ -85,7 +89,8 @@ def split_key(text: str) -> str:
 
 
 def split_of(text: str, *, test: float = 0.015, development: float = 0.01) -> str:
-    """``test``, ``development`` or ``train``, by a hash of :func:`split_key`: every translation of a sentence, and its
+    """``test``, ``development`` or ``train``, by a hash of :func:`split_key`: every translation of a
+    sentence, and its
     variants in case and punctuation, fall on one side."""
     digest = hashlib.sha256(split_key(text).encode()).digest()
     point = int.from_bytes(digest[:8], "big") / 2**64
@@ -95,7 +100,8 @@ def split_of(text: str, *, test: float = 0.015, development: float = 0.01) -> st
 
 
 def read_lines(path: Path) -> list[str]:
-    """The lines of a UTF-8 file, plain or ``.gz``, without their ends (LF, CRLF) and without a byte-order mark.
+    """The lines of a UTF-8 file, plain or ``.gz``, without their ends (LF, CRLF) and without a byte-order
+    mark.
 
     Raises:
         CorpusError: the file is missing, damaged or not UTF-8.
@@ -128,7 +134,8 @@ def parse_pairs(rows: Iterable[list[str]]) -> tuple[list[Pair], Report]:
 
 
 def read_pairs(path: Path) -> tuple[list[Pair], Report]:
-    """Pairs of a user's own file: ``.csv`` with two columns, or anything else with a tab between the two sides.
+    """Pairs of a user's own file: ``.csv`` with two columns, or anything else with a tab between the two
+    sides.
 
     Raises:
         CorpusError: the file cannot be read, or holds no pair at all.
@@ -140,7 +147,10 @@ def read_pairs(path: Path) -> tuple[list[Pair], Report]:
         rows = (line.split("\t") for line in lines)
     pairs, report = parse_pairs(rows)
     if not pairs:
-        raise CorpusError(f"{path}: no sentence pair found ({report}); each line needs a sentence, a tab and its translation")
+        raise CorpusError(
+            f"{path}: no sentence pair found ({report}); each line needs a sentence, a tab and its "
+            f"translation"
+        )
     return pairs, report
 
 
@@ -164,14 +174,27 @@ def load_tatoeba(folder: Path) -> Corpus:
     path = folder / "fra-eng.zip"
     try:
         with zipfile.ZipFile(path) as archive:
-            name = next(n for n in archive.namelist() if n.split("/")[-1] == "fra.txt" and "__MACOSX" not in n)
+            name = next(
+                n for n in archive.namelist() if n.split("/")[-1] == "fra.txt" and "__MACOSX" not in n
+            )
             text = archive.read(name).decode("utf-8-sig")
     except (OSError, zipfile.BadZipFile, StopIteration, UnicodeDecodeError) as error:
-        raise CorpusError(f"{path}: not the Tatoeba English-French archive: {error or 'no fra.txt in it'}") from error
+        raise CorpusError(
+            f"{path}: not the Tatoeba English-French archive: {error or 'no fra.txt in it'}"
+        ) from error
     lines = text.replace("\r\n", "\n").removesuffix("\n").split("\n")
     pairs, report = parse_pairs(line.split("\t") for line in lines)
     sides = _split(pairs)
-    return Corpus("tatoeba", "en", "fr", sides["train"], sides["development"], sides["test"], report, {path.name: _checksum(path)})
+    return Corpus(
+        "tatoeba",
+        "en",
+        "fr",
+        sides["train"],
+        sides["development"],
+        sides["test"],
+        report,
+        {path.name: _checksum(path)},
+    )
 
 
 MULTI30K_TESTS = {
@@ -185,7 +208,9 @@ MULTI30K_TESTS = {
 def _zip_sides(folder: Path, stem: str, source: str, target: str) -> tuple[list[str], list[str]]:
     left, right = (read_lines(folder / f"{stem}.{language}.gz") for language in (source, target))
     if len(left) != len(right):
-        raise CorpusError(f"{folder / stem}: {len(left)} lines in {source} and {len(right)} in {target}; they must pair up")
+        raise CorpusError(
+            f"{folder / stem}: {len(left)} lines in {source} and {len(right)} in {target}; they must pair up"
+        )
     return left, right
 
 
@@ -207,14 +232,32 @@ def load_multi30k(folder: Path, target_language: str = "fr") -> Corpus:
         report.empty += part.empty
         for language in ("en", target_language):
             files[f"{stem}.{language}.gz"] = _checksum(folder / f"{stem}.{language}.gz")
-    return Corpus(f"multi30k-en-{target_language}", "en", target_language, sides["train"], sides["development"], sides["test"], report, files)
+    return Corpus(
+        f"multi30k-en-{target_language}",
+        "en",
+        target_language,
+        sides["train"],
+        sides["development"],
+        sides["test"],
+        report,
+        files,
+    )
 
 
 def load_file(path: Path, source_language: str, target_language: str) -> Corpus:
     """A user's own pairs, split like Tatoeba."""
     pairs, report = read_pairs(path)
     sides = _split(pairs)
-    return Corpus(path.stem, source_language, target_language, sides["train"], sides["development"], sides["test"], report, {path.name: _checksum(path)})
+    return Corpus(
+        path.stem,
+        source_language,
+        target_language,
+        sides["train"],
+        sides["development"],
+        sides["test"],
+        report,
+        {path.name: _checksum(path)},
+    )
 
 
 def group_references(name: str, pairs: Iterable[Pair]) -> TestSet:
@@ -237,7 +280,10 @@ def multi30k_test(folder: Path, name: str, target_language: str = "fr") -> tuple
     left, right = _zip_sides(folder, stem, "en", target_language)
     tokenised = read_lines(folder / f"{stem}.lc.norm.tok.{target_language}.gz")
     if len(tokenised) != len(left):
-        raise CorpusError(f"{folder / stem}: {len(left)} sentences and {len(tokenised)} tokenised references; they must pair up")
+        raise CorpusError(
+            f"{folder / stem}: {len(left)} sentences and {len(tokenised)} tokenised references; "
+            f"they must pair up"
+        )
     sources = tuple(normalise(line) for line in left)
     return (
         TestSet(name, sources, tuple((normalise(line),) for line in right)),

@@ -15,7 +15,8 @@ PAD, START, END = "<pad>", "<s>", "</s>"
 PAD_ID, START_ID, END_ID = 0, 1, 2
 SPECIAL_IDS = (PAD_ID, START_ID, END_ID)
 
-# A word with the space before it, an elided word with its apostrophe (l', qu'), one digit, a run of symbols, or space.
+# A word with the space before it, an elided word with its apostrophe (l', qu'), one digit, a run of
+# symbols, or space.
 _SPLIT = r" ?\p{L}+['’](?=\p{L})| ?\p{L}+| ?\p{N}| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
 
 
@@ -29,16 +30,20 @@ def normalise(text: str) -> str:
 
 
 class Tokenizer:
-    """Byte-level BPE (Sennrich et al. 2016; bytes as in Radford et al. 2019) with one vocabulary for both languages.
+    """Byte-level BPE (Sennrich et al. 2016; bytes as in Radford et al. 2019) with one vocabulary for both
+    languages.
 
-    One space is put before every text, so that a word has the same pieces wherever it stands; decoding takes exactly one
+    One space is put before every text, so that a word has the same pieces wherever it stands; decoding
+    takes exactly one
     away. Control tokens typed by a user are text: the ids 0, 1, 2 never come out of :meth:`encode`.
     """
 
     def __init__(self, backend: _Backend) -> None:
         for token, number in ((PAD, PAD_ID), (START, START_ID), (END, END_ID)):
             if backend.token_to_id(token) != number:
-                raise TokenizerError(f"the tokenizer must hold {token} as id {number}; it says {backend.token_to_id(token)}")
+                raise TokenizerError(
+                    f"the tokenizer must hold {token} as id {number}; it says {backend.token_to_id(token)}"
+                )
         backend.encode_special_tokens = True
         backend.no_padding()
         backend.no_truncation()
@@ -56,7 +61,10 @@ class Tokenizer:
         )
         backend.decoder = decoders.ByteLevel()
         trainer = trainers.BpeTrainer(
-            vocab_size=size, special_tokens=[PAD, START, END], show_progress=False, min_frequency=2,
+            vocab_size=size,
+            special_tokens=[PAD, START, END],
+            show_progress=False,
+            min_frequency=2,
             initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
         )
         backend.train_from_iterator((" " + normalise(text) for text in texts), trainer)

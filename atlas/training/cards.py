@@ -10,8 +10,10 @@ from atlas.text.corpora import Corpus
 
 ATTRIBUTION = {
     "tatoeba": "Tatoeba English-French (tatoeba.org), packed by manythings.org/anki; CC BY 2.0 FR.",
-    "multi30k-en-fr": "Multi30k English-French (Elliott et al. 2016, 2017); research and education, non-commercial, CC BY-NC-SA 4.0.",
-    "multi30k-en-de": "Multi30k English-German (Elliott et al. 2016); research and education, non-commercial, CC BY-NC-SA 4.0.",
+    "multi30k-en-fr": "Multi30k English-French (Elliott et al. 2016, 2017); research and "
+    "education, non-commercial, CC BY-NC-SA 4.0.",
+    "multi30k-en-de": "Multi30k English-German (Elliott et al. 2016); research and education, "
+    "non-commercial, CC BY-NC-SA 4.0.",
 }
 SCORES = "## Scores"
 
@@ -21,32 +23,47 @@ def training_card(bundle: Bundle, corpus: Corpus) -> str:
     facts = bundle.training
     config = facts["config"]
     model = bundle.model.config
-    reached = f"{facts['steps']:,} of {config['steps']:,} updates" if facts["steps"] < config["steps"] else f"all {facts['steps']:,} updates"
+    reached = (
+        f"{facts['steps']:,} of {config['steps']:,} updates"
+        if facts["steps"] < config["steps"]
+        else f"all {facts['steps']:,} updates"
+    )
     lines = [
         f"# {bundle.name}",
         "",
-        f"A Transformer of {sum(p.numel() for p in bundle.model.parameters()):,} parameters, {bundle.source_language} to {bundle.target_language}, trained from scratch by Attention Atlas.",
+        f"A Transformer of {sum(p.numel() for p in bundle.model.parameters()):,} parameters, "
+        f"{bundle.source_language} to {bundle.target_language}, trained from scratch by Attention Atlas.",
         "",
         "## Data and licence",
         "",
         f"- {ATTRIBUTION.get(corpus.name, f'{corpus.name}: a file of the user.')}",
         f"- Weights: {config['licence'] or 'as the training data'}.",
-        f"- Read: {corpus.report}. Training {len(corpus.train):,}, development {len(corpus.development):,}, test {len(corpus.test):,} pairs.",
+        f"- Read: {corpus.report}. Training {len(corpus.train):,}, development "
+        f"{len(corpus.development):,}, test {len(corpus.test):,} pairs.",
         *[f"- `{name}`: SHA-256 `{digest}`" for name, digest in sorted(corpus.files.items())],
-        "- No-break spaces and curly apostrophes of the training and development text were made plain; the test text is as published.",
+        "- No-break spaces and curly apostrophes of the training and development text were made "
+        "plain; the test text is as published.",
         "",
         "## Model",
         "",
-        f"- {model.encoder_layers}+{model.decoder_layers} layers, width {model.width}, feed-forward {model.ffn}, {model.heads} heads, {model.norm}-norm, "
-        f"{model.positions} positions, {model.activation}, {'tied' if model.tied else 'untied'} embeddings, {model.vocabulary:,} pieces (byte-level BPE, joint).",
+        f"- {model.encoder_layers}+{model.decoder_layers} layers, width {model.width}, feed-forward "
+        f"{model.ffn}, {model.heads} heads, {model.norm}-norm, "
+        f"{model.positions} positions, {model.activation}, {'tied' if model.tied else 'untied'} "
+        f"embeddings, {model.vocabulary:,} pieces (byte-level BPE, joint).",
         "- Weights on disk in float16, computed in float32.",
         "",
         "## Training",
         "",
-        f"- {reached}, {facts['target_tokens']:,} target tokens, {facts['minutes']} minutes, {facts['precision']}; weights: {facts['weights']}.",
+        f"- {reached}, {facts['target_tokens']:,} target tokens, {facts['minutes']} minutes, "
+        f"{facts['precision']}; weights: {facts['weights']}.",
         *([f"- Went on from the bundle `{facts['init']}` with a fresh optimiser."] if facts["init"] else []),
         f"- Again: `atlas train configs/{bundle.name}.toml --out checkpoints/{bundle.name}`. Settings: "
-        + ", ".join(f"{key} {value}" for key, value in config.items() if key not in ("name", "corpus", "licence", "model", "snapshots")) + ".",
+        + ", ".join(
+            f"{key} {value}"
+            for key, value in config.items()
+            if key not in ("name", "corpus", "licence", "model", "snapshots")
+        )
+        + ".",
         "",
     ]
     return "\n".join(lines)
@@ -57,10 +74,15 @@ def with_scores(card: str, rows: Sequence[dict[str, Any]]) -> str:
     head = card.split(SCORES)[0].rstrip()
     lines = [head, "", SCORES, ""]
     for row in rows:
-        lines.append(f"- **{row['test']}** ({row['sentences']:,} sentences, {row['method']}): BLEU {row['bleu']:.2f}, chrF {row['chrf']:.2f}")
+        lines.append(
+            f"- **{row['test']}** ({row['sentences']:,} sentences, {row['method']}): BLEU "
+            f"{row['bleu']:.2f}, chrF {row['chrf']:.2f}"
+        )
         lines.append(f"  - `{row['signature']}`")
         if "bleu_lc_tok" in row:
-            published = f"; published for Transformer-Tiny: {row['published']:.2f}" if row.get("published") else ""
+            published = (
+                f"; published for Transformer-Tiny: {row['published']:.2f}" if row.get("published") else ""
+            )
             lines.append(f"  - lowercased tokenised BLEU {row['bleu_lc_tok']:.2f}{published}")
         lines.append(f"  - printed by `{row['command']}`")
     return "\n".join(lines) + "\n"

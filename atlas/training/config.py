@@ -21,10 +21,14 @@ class TrainingConfigError(AtlasError):
 class TrainingConfig:
     """What to train on, and how.
 
-    ``corpus`` is ``tatoeba``, ``multi30k-en-fr``, ``multi30k-en-de`` or the path of a file of pairs. ``model`` holds a ``preset`` and any
-    fields of :class:`~atlas.model.TransformerConfig` that differ from it. Times are in steps (updates), ``tokens`` is the padded
-    size of a batch on its longer side, ``cooldown`` the last share of the steps in which ``wsd`` goes to zero. ``snapshots`` are the steps at which half-precision weights
-    are kept for looking at later. ``precision`` "auto" measures float32 and bfloat16 at the start and takes the faster.
+    ``corpus`` is ``tatoeba``, ``multi30k-en-fr``, ``multi30k-en-de`` or the path of a file of pairs.
+    ``model`` holds a ``preset`` and any
+    fields of :class:`~atlas.model.TransformerConfig` that differ from it. Times are in steps (updates),
+    ``tokens`` is the padded
+    size of a batch on its longer side, ``cooldown`` the last share of the steps in which ``wsd`` goes to
+    zero. ``snapshots`` are the steps at which half-precision weights
+    are kept for looking at later. ``precision`` "auto" measures float32 and bfloat16 at the start and takes
+    the faster.
 
     Raises:
         TrainingConfigError: a value out of range, or an option that does not exist.
@@ -60,21 +64,41 @@ class TrainingConfig:
     licence: str = ""
 
     def __post_init__(self) -> None:
-        for name in ("vocabulary", "longest", "tokens", "steps", "warmup", "evaluate_every", "evaluate_sentences", "save_every",
-                     "average", "average_every", "patience"):
+        for name in (
+            "vocabulary",
+            "longest",
+            "tokens",
+            "steps",
+            "warmup",
+            "evaluate_every",
+            "evaluate_sentences",
+            "save_every",
+            "average",
+            "average_every",
+            "patience",
+        ):
             value = getattr(self, name)
             if not isinstance(value, int) or isinstance(value, bool) or value < 1:
                 raise TrainingConfigError(f"{name} must be a whole number of at least 1, not {value!r}")
         if self.vocabulary < 260:
-            raise TrainingConfigError(f"vocabulary must be at least 260 (256 bytes and the control tokens), not {self.vocabulary}")
-        for name, low, high in (("learning_rate", 0, 1), ("cooldown", 0, 1), ("label_smoothing", 0, 1), ("weight_decay", 0, 1)):
+            raise TrainingConfigError(
+                f"vocabulary must be at least 260 (256 bytes and the control tokens), not {self.vocabulary}"
+            )
+        for name, low, high in (
+            ("learning_rate", 0, 1),
+            ("cooldown", 0, 1),
+            ("label_smoothing", 0, 1),
+            ("weight_decay", 0, 1),
+        ):
             value = getattr(self, name)
             if not isinstance(value, int | float) or not low <= value <= high:
                 raise TrainingConfigError(f"{name} must lie between {low} and {high}, not {value!r}")
         if self.clip <= 0:
             raise TrainingConfigError(f"clip must be above 0, not {self.clip!r}")
         if self.schedule not in get_args(Schedule):
-            raise TrainingConfigError(f"schedule must be one of {', '.join(get_args(Schedule))}, not {self.schedule!r}")
+            raise TrainingConfigError(
+                f"schedule must be one of {', '.join(get_args(Schedule))}, not {self.schedule!r}"
+            )
         if self.precision not in ("auto", "float32", "bfloat16"):
             raise TrainingConfigError(f"precision must be auto, float32 or bfloat16, not {self.precision!r}")
         preset = self.model.get("preset", "small")
@@ -88,7 +112,9 @@ class TrainingConfig:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values that JSON can hold."""
-        return {key: list(value) if isinstance(value, tuple) else value for key, value in asdict(self).items()}
+        return {
+            key: list(value) if isinstance(value, tuple) else value for key, value in asdict(self).items()
+        }
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> TrainingConfig:
@@ -104,7 +130,9 @@ class TrainingConfig:
         for name in ("name", "corpus"):
             if name not in values:
                 raise TrainingConfigError(f"the option {name!r} is missing")
-        lists = {key: tuple(value) if isinstance(value, list) else value for key, value in values.items()}
+        lists: dict[str, Any] = {
+            key: tuple(value) if isinstance(value, list) else value for key, value in values.items()
+        }
         return cls(**lists)
 
     @classmethod
@@ -112,9 +140,16 @@ class TrainingConfig:
         """Read a TOML file.
 
         Raises:
-            TrainingConfigError: the file is missing, is not TOML, or says something impossible; the line names the file.
+            TrainingConfigError: the file is missing, is not TOML, or says something impossible; the line
+                names the file.
         """
         try:
             return cls.from_dict(tomllib.loads(path.read_text(encoding="utf-8")))
-        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, TypeError, TrainingConfigError) as error:
+        except (
+            OSError,
+            UnicodeDecodeError,
+            tomllib.TOMLDecodeError,
+            TypeError,
+            TrainingConfigError,
+        ) as error:
             raise TrainingConfigError(f"{path}: {error}") from error

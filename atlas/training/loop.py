@@ -47,16 +47,28 @@ class Trainer:
     """
 
     def __init__(
-        self, model: Transformer, tokenizer: Tokenizer, sentences: Sentences, config: TrainingConfig, folder: RunFolder,
-        processes: Processes, report: Reporter,
+        self,
+        model: Transformer,
+        tokenizer: Tokenizer,
+        sentences: Sentences,
+        config: TrainingConfig,
+        folder: RunFolder,
+        processes: Processes,
+        report: Reporter,
     ) -> None:
         self.model, self.tokenizer, self.sentences = model, tokenizer, sentences
         self.config, self.folder, self.processes, self.report = config, folder, processes, report
         decayed = [p for p in model.parameters() if p.dim() > 1]
         others = [p for p in model.parameters() if p.dim() <= 1]
         self.optimizer = torch.optim.AdamW(
-            [{"params": decayed, "weight_decay": config.weight_decay}, {"params": others, "weight_decay": 0.0}],
-            lr=0.0, betas=config.betas, eps=config.epsilon, fused=True,
+            [
+                {"params": decayed, "weight_decay": config.weight_decay},
+                {"params": others, "weight_decay": 0.0},
+            ],
+            lr=0.0,
+            betas=config.betas,
+            eps=config.epsilon,
+            fused=True,
         )
         self.progress = Progress()
         if folder.exists():
@@ -81,7 +93,8 @@ class Trainer:
             progress.seconds = time.monotonic() - started
             self.report.step(progress, config.steps)
             last = self.processes.any(
-                progress.step == config.steps or (max_minutes is not None and progress.seconds >= 60 * max_minutes)
+                progress.step == config.steps
+                or (max_minutes is not None and progress.seconds >= 60 * max_minutes)
             )
             if last or progress.step % config.evaluate_every == 0:
                 last = self._evaluate(len(order)) or last
@@ -119,7 +132,9 @@ class Trainer:
     def _update(self, batch: Batch) -> None:
         progress, config = self.progress, self.config
         progress.step += 1
-        torch.manual_seed(config.seed * 1_000_003 + progress.step * self.processes.world + self.processes.rank)
+        torch.manual_seed(
+            config.seed * 1_000_003 + progress.step * self.processes.world + self.processes.rank
+        )
         rate = learning_rate(config, progress.step)
         for group in self.optimizer.param_groups:
             group["lr"] = rate
@@ -151,11 +166,16 @@ class Trainer:
             seconds[precision] = time.monotonic() - start
         means = [self.processes.sum(seconds[name]) for name in ("float32", "bfloat16")]
         choice = "bfloat16" if means[1] < means[0] else "float32"
-        self.report.say(f"precision: {choice} (three batches took {means[0]:.2f} s in float32, {means[1]:.2f} s in bfloat16)")
+        self.report.say(
+            f"precision: {choice} (three batches took {means[0]:.2f} s in float32, {means[1]:.2f} s "
+            f"in bfloat16)"
+        )
         return choice
 
     def _evaluate(self, batches: int) -> bool:
-        """Measure, add a line to the history; True when the development loss has not fallen for ``patience`` evaluations."""
+        """Measure, add a line to the history; True when the development loss has not fallen for
+        ``patience`` evaluations.
+        """
         progress = self.progress
         if self.processes.first:
             loss = mean_loss(self.model, self.sentences.development)
@@ -165,9 +185,17 @@ class Trainer:
             scores = corpus_scores(hypotheses, self.sentences.check.references)
             train_loss = progress.loss_sum / max(1, progress.loss_tokens)
             row = HistoryRow(
-                progress.step, progress.epoch + progress.position / batches, progress.target_tokens, progress.seconds / 60,
-                learning_rate(self.config, progress.step), train_loss, math.exp(train_loss), loss, math.exp(loss),
-                scores.bleu, scores.chrf,
+                progress.step,
+                progress.epoch + progress.position / batches,
+                progress.target_tokens,
+                progress.seconds / 60,
+                learning_rate(self.config, progress.step),
+                train_loss,
+                math.exp(train_loss),
+                loss,
+                math.exp(loss),
+                scores.bleu,
+                scores.chrf,
             )
             progress.history.append(row)
             self.report.evaluation(row, list(zip(self.sentences.check.sources, hypotheses, strict=True))[:3])

@@ -50,7 +50,9 @@ def smoothed_cross_entropy(logits: Tensor, labels: Tensor, smoothing: float) -> 
 
 
 class TeacherForcing(nn.Module):
-    """A model with its loss: batch in, summed losses out. One ``forward``, so that DistributedDataParallel can wrap it."""
+    """A model with its loss: batch in, summed losses out. One ``forward``, so that
+    DistributedDataParallel can wrap it.
+    """
 
     def __init__(self, model: Transformer, smoothing: float) -> None:
         super().__init__()
@@ -58,7 +60,9 @@ class TeacherForcing(nn.Module):
         self.smoothing = smoothing
 
     def forward(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """Smoothed and plain loss, each summed over the real target tokens; logits are computed at those alone."""
+        """Smoothed and plain loss, each summed over the real target tokens; logits are computed at those
+        alone.
+        """
         mask = batch.source != PAD_ID
         stream = self.model.decode(batch.target[:, :-1], self.model.encode(batch.source, mask), mask)
         labels = batch.target[:, 1:]

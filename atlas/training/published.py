@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sacrebleu.metrics import BLEU
-
 from atlas.text.moses import lowercased_tokens
 
 
@@ -19,6 +17,8 @@ def lowercased_tokenised_bleu(hypotheses: Sequence[str], references: Sequence[st
         references: the published ``lc.norm.tok`` lines.
         language: of both.
     """
+    from sacrebleu.metrics import BLEU
+
     tokens = [lowercased_tokens(text, language) for text in hypotheses]
     metric = BLEU(tokenize="none", smooth_method="none", force=True)
     return float(metric.corpus_score(tokens, [[line.strip() for line in references]]).score)

@@ -44,17 +44,25 @@ class Reporter:
         left = (steps - progress.step) * (now - then) / (progress.step - step)
         loss = progress.loss_sum / max(1, progress.loss_tokens)
         line = (
-            f"step {progress.step:,}/{steps:,}  epoch {progress.epoch + 1}  loss {loss:.3f}  perplexity {math.exp(loss):,.1f}  "
+            f"step {progress.step:,}/{steps:,}  epoch {progress.epoch + 1}  loss {loss:.3f}  "
+            f"perplexity {math.exp(loss):,.1f}  "
             f"{speed:,.0f} target tokens/s  {left / 60:,.0f} min left"
         )
-        print(("\r\033[K" if self._terminal else "") + line, end="" if self._terminal else "\n", file=self.stream, flush=True)
+        print(
+            ("\r\033[K" if self._terminal else "") + line,
+            end="" if self._terminal else "\n",
+            file=self.stream,
+            flush=True,
+        )
         self._last = (now, progress.target_tokens, progress.step)
 
     def evaluation(self, row: HistoryRow, samples: Sequence[tuple[str, str]]) -> None:
         """Called after every evaluation."""
         self.say(
-            f"evaluation at step {row.step:,} (epoch {row.epoch:.2f}, {row.minutes:.1f} min): train loss {row.train_loss:.3f}, development loss "
-            f"{row.development_loss:.3f} (perplexity {row.development_perplexity:.2f}), greedy BLEU {row.bleu:.1f}, chrF {row.chrf:.1f}"
+            f"evaluation at step {row.step:,} (epoch {row.epoch:.2f}, {row.minutes:.1f} min): train "
+            f"loss {row.train_loss:.3f}, development loss "
+            f"{row.development_loss:.3f} (perplexity {row.development_perplexity:.2f}), greedy BLEU "
+            f"{row.bleu:.1f}, chrF {row.chrf:.1f}"
         )
         for source, hypothesis in samples:
             self.say(f"    {source} -> {hypothesis}")

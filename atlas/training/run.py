@@ -11,7 +11,14 @@ from atlas.checkpoint import Bundle, load_bundle, save_bundle
 from atlas.errors import AtlasError
 from atlas.model import Transformer, TransformerConfig, pick_device
 from atlas.text.batches import EncodedPairs
-from atlas.text.corpora import Corpus, group_references, load_file, load_multi30k, load_tatoeba, unify_typography
+from atlas.text.corpora import (
+    Corpus,
+    group_references,
+    load_file,
+    load_multi30k,
+    load_tatoeba,
+    unify_typography,
+)
 from atlas.text.tokenizer import Tokenizer
 from atlas.training.cards import training_card
 from atlas.training.config import TrainingConfig
@@ -23,7 +30,8 @@ from atlas.training.state import RunFolder, history_csv
 
 
 def load_corpus(config: TrainingConfig, source: Path | None = None) -> Corpus:
-    """The corpus that a configuration names, from a local copy (``source``, else ``ATLAS_DATA``) or the download cache.
+    """The corpus that a configuration names, from a local copy (``source``, else ``ATLAS_DATA``) or the
+    download cache.
 
     Raises:
         CorpusError: it is not there.
@@ -39,6 +47,7 @@ def load_corpus(config: TrainingConfig, source: Path | None = None) -> Corpus:
 
 def tidy(corpus: Corpus) -> Corpus:
     """Training and development sides with one typography; the test side stays as published."""
+
     def clean(pairs: list) -> list:
         return [type(pair)(unify_typography(pair.source), unify_typography(pair.target)) for pair in pairs]
 
@@ -55,15 +64,24 @@ def _start(config: TrainingConfig, corpus: Corpus, init: Path | None) -> tuple[T
     bundle = load_bundle(init)
     asked = TransformerConfig(vocabulary=bundle.model.config.vocabulary, **config.model_options())
     if replace(asked, dropout=bundle.model.config.dropout) != bundle.model.config:
-        raise AtlasError(f"{init}: this bundle's model is not the one in the configuration; make their model options equal")
+        raise AtlasError(
+            f"{init}: this bundle's model is not the one in the configuration; make their model options equal"
+        )
     model = Transformer(asked)
     model.load_state_dict(bundle.model.state_dict())
     return model, bundle.tokenizer
 
 
 def train_from_config(
-    config: TrainingConfig, *, out: Path, run: Path, source: Path | None = None, init: Path | None = None,
-    device: str | None = None, max_minutes: float | None = None, quiet: bool = False,
+    config: TrainingConfig,
+    *,
+    out: Path,
+    run: Path,
+    source: Path | None = None,
+    init: Path | None = None,
+    device: str | None = None,
+    max_minutes: float | None = None,
+    quiet: bool = False,
 ) -> Path:
     """Train and write a bundle.
 
@@ -86,7 +104,10 @@ def train_from_config(
     corpus = tidy(load_corpus(config, source))
     report.say(f"{corpus.name}: {corpus.report}")
     if not corpus.train or not corpus.development:
-        raise AtlasError(f"{corpus.name}: {len(corpus.train)} training and {len(corpus.development)} development pairs; both are needed")
+        raise AtlasError(
+            f"{corpus.name}: {len(corpus.train)} training and {len(corpus.development)} development "
+            f"pairs; both are needed"
+        )
     tokenizer_file = run / "tokenizer.json"
     if tokenizer_file.is_file():
         tokenizer = Tokenizer.load(tokenizer_file)
@@ -98,12 +119,19 @@ def train_from_config(
             tokenizer_file.write_text(tokenizer.to_json(), encoding="utf-8")
     model.to(where)
     check = group_references("development", corpus.development)
-    check = replace(check, sources=check.sources[: config.evaluate_sentences], references=check.references[: config.evaluate_sentences])
+    check = replace(
+        check,
+        sources=check.sources[: config.evaluate_sentences],
+        references=check.references[: config.evaluate_sentences],
+    )
     sentences = Sentences(
-        EncodedPairs(corpus.train, tokenizer, config.longest), EncodedPairs(corpus.development, tokenizer, config.longest), check
+        EncodedPairs(corpus.train, tokenizer, config.longest),
+        EncodedPairs(corpus.development, tokenizer, config.longest),
+        check,
     )
     report.say(
-        f"{len(sentences.train):,} training pairs ({sentences.train.dropped} longer than {config.longest} tokens left out), {len(sentences.development):,} development pairs, "
+        f"{len(sentences.train):,} training pairs ({sentences.train.dropped} longer than "
+        f"{config.longest} tokens left out), {len(sentences.development):,} development pairs, "
         f"{sum(p.numel() for p in model.parameters()):,} parameters on {where}"
     )
     folder = RunFolder(run)
@@ -115,12 +143,21 @@ def train_from_config(
         return out
     chosen = _average_if_better(trainer, report)
     bundle = Bundle(
-        config.name, corpus.source_language, corpus.target_language, model.eval(), tokenizer,
+        config.name,
+        corpus.source_language,
+        corpus.target_language,
+        model.eval(),
+        tokenizer,
         history=history_csv(trainer.progress.history),
         training={
-            "config": config.to_dict(), "steps": trainer.progress.step, "target_tokens": trainer.progress.target_tokens,
-            "minutes": round(trainer.progress.seconds / 60, 1), "precision": trainer.progress.precision, "weights": chosen,
-            "corpus": corpus.files, "init": None if init is None else init.name,
+            "config": config.to_dict(),
+            "steps": trainer.progress.step,
+            "target_tokens": trainer.progress.target_tokens,
+            "minutes": round(trainer.progress.seconds / 60, 1),
+            "precision": trainer.progress.precision,
+            "weights": chosen,
+            "corpus": corpus.files,
+            "init": None if init is None else init.name,
         },
     )
     bundle.card = training_card(bundle, corpus)
@@ -130,7 +167,9 @@ def train_from_config(
 
 
 def _average_if_better(trainer: Trainer, report: Reporter) -> str:
-    """Leave the mean of the last checkpoints in the model if its development loss is lower; say which was taken."""
+    """Leave the mean of the last checkpoints in the model if its development loss is lower; say which was
+    taken.
+    """
     model, development = trainer.model, trainer.sentences.development
     last = {name: tensor.detach().clone() for name, tensor in model.named_parameters()}
     mean, count = trainer.folder.average(trainer.progress.step)
@@ -139,7 +178,9 @@ def _average_if_better(trainer: Trainer, report: Reporter) -> str:
         for name, parameter in model.named_parameters():
             parameter.copy_(mean[name])
     after = mean_loss(model, development)
-    report.say(f"development loss: last weights {before:.4f}, mean of the last {count} checkpoints {after:.4f}")
+    report.say(
+        f"development loss: last weights {before:.4f}, mean of the last {count} checkpoints {after:.4f}"
+    )
     if after <= before:
         return f"mean of the last {count} checkpoints"
     with torch.no_grad():

@@ -12,7 +12,8 @@ def learning_rate(config: TrainingConfig, step: int) -> float:
 
     - ``inverse_sqrt``: the peak times ``sqrt(warmup / step)`` (Vaswani et al. 2017, equation 3);
     - ``cosine``: half a cosine to zero at the last step (Loshchilov and Hutter 2017);
-    - ``wsd``: the peak, then a straight line to zero over the last ``cooldown`` share (Hu et al. 2024): the end can be moved while it runs.
+    - ``wsd``: the peak, then a straight line to zero over the last ``cooldown`` share (Hu et al. 2024): the
+      end can be moved while it runs.
     """
     peak, warmup, steps = config.learning_rate, config.warmup, config.steps
     if step < warmup:

@@ -26,7 +26,9 @@ class RunError(AtlasError):
 
 @dataclass
 class HistoryRow:
-    """One line of ``history.csv``. Losses are nats a token without smoothing, so perplexity is ``exp(loss)``."""
+    """One line of ``history.csv``. Losses are nats a token without smoothing, so perplexity is
+    ``exp(loss)``.
+    """
 
     step: int
     epoch: float
@@ -43,7 +45,9 @@ class HistoryRow:
 
 @dataclass
 class Progress:
-    """Where a run stands. ``epoch`` and ``position`` name the next batch; everything random follows from the seed and the step."""
+    """Where a run stands. ``epoch`` and ``position`` name the next batch; everything random follows from
+    the seed and the step.
+    """
 
     step: int = 0
     epoch: int = 0
@@ -64,7 +68,9 @@ def history_csv(rows: Sequence[HistoryRow]) -> str:
     writer = csv.DictWriter(out, [item.name for item in fields(HistoryRow)], lineterminator="\n")
     writer.writeheader()
     for row in rows:
-        writer.writerow({key: f"{value:.6g}" if isinstance(value, float) else value for key, value in asdict(row).items()})
+        writer.writerow(
+            {key: f"{value:.6g}" if isinstance(value, float) else value for key, value in asdict(row).items()}
+        )
     return out.getvalue()
 
 
@@ -73,7 +79,9 @@ def _parameters(model: Transformer) -> dict[str, Tensor]:
 
 
 class RunFolder:
-    """The folder of one run: ``state-STEP`` folders (the newest whole one counts), ``average/`` and ``snapshots/``."""
+    """The folder of one run: ``state-STEP`` folders (the newest whole one counts), ``average/`` and
+    ``snapshots/``.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -82,7 +90,9 @@ class RunFolder:
         """Is there a state to resume from?"""
         return (self.path / "latest").is_file()
 
-    def save(self, model: Transformer, optimizer: torch.optim.Optimizer, progress: Progress, config: dict[str, Any]) -> None:
+    def save(
+        self, model: Transformer, optimizer: torch.optim.Optimizer, progress: Progress, config: dict[str, Any]
+    ) -> None:
         """Keep the state of this step, then drop the previous one."""
         folder = self.path / f"state-{progress.step}"
         shutil.rmtree(folder, ignore_errors=True)
@@ -91,7 +101,8 @@ class RunFolder:
         names = {id(parameter): name for name, parameter in model.named_parameters()}
         moments = {
             f"{names[id(parameter)]}/{key}": value.detach().cpu().contiguous()
-            for parameter, values in optimizer.state.items() for key, value in values.items()
+            for parameter, values in optimizer.state.items()
+            for key, value in values.items()
         }
         save_file(moments, folder / "optimizer.safetensors")
         (folder / "state.json").write_text(json.dumps({"progress": asdict(progress), "config": config}))
@@ -106,23 +117,31 @@ class RunFolder:
         """Put the newest state back.
 
         Raises:
-            RunError: the run was started with other settings (only ``steps`` may change on the way), or its files are damaged.
+            RunError: the run was started with other settings (only ``steps`` may change on the way), or its
+                files are damaged.
         """
         folder = self.path / (self.path / "latest").read_text().strip()
         try:
             saved = json.loads((folder / "state.json").read_text())
-            weights, moments = load_file(folder / "model.safetensors"), load_file(folder / "optimizer.safetensors")
+            weights, moments = (
+                load_file(folder / "model.safetensors"),
+                load_file(folder / "optimizer.safetensors"),
+            )
         except (OSError, ValueError) as error:
             raise RunError(f"{folder}: this state cannot be read: {error}") from error
         for key, value in config.items():
             if key != "steps" and saved["config"].get(key) != value:
-                raise RunError(f"{self.path}: this run has {key} = {saved['config'].get(key)!r}, the configuration says {value!r}; use another --run folder to start anew")
+                raise RunError(
+                    f"{self.path}: this run has {key} = {saved['config'].get(key)!r}, the "
+                    f"configuration says {value!r}; use another --run folder to start anew"
+                )
         with torch.no_grad():
             for name, parameter in model.named_parameters():
                 parameter.copy_(weights[name])
                 optimizer.state[parameter] = {
                     key.split("/")[1]: value.to(parameter.device) if value.dim() else value
-                    for key, value in moments.items() if key.split("/")[0] == name
+                    for key, value in moments.items()
+                    if key.split("/")[0] == name
                 }
         values = saved["progress"]
         return Progress(**{**values, "history": [HistoryRow(**row) for row in values["history"]]})
@@ -139,7 +158,9 @@ class RunFolder:
 
     def average(self, upto: int) -> tuple[dict[str, Tensor], int]:
         """The mean of the kept weights up to a step, in float64, and how many they were."""
-        files = [file for file in sorted((self.path / "average").glob("*.safetensors")) if int(file.stem) <= upto]
+        files = [
+            file for file in sorted((self.path / "average").glob("*.safetensors")) if int(file.stem) <= upto
+        ]
         total: dict[str, Tensor] = {}
         for file in files:
             for name, tensor in load_file(file).items():
