@@ -23,6 +23,8 @@ from atlas.model.transformer import Transformer
 from atlas.text.tokenizer import Tokenizer, TokenizerError
 
 FORMAT_VERSION = 1
+STORED = torch.float16
+"""Type of the weights on disk."""
 WEIGHTS, TOKENIZER, CONFIG, HISTORY, CARD = (
     "model.safetensors",
     "tokenizer.json",
@@ -56,10 +58,7 @@ class Bundle:
 
 def half_weights(model: Transformer) -> dict[str, Tensor]:
     """The model's weights in float16, each tied matrix once."""
-    return {
-        name: tensor.detach().to("cpu", torch.float16).contiguous()
-        for name, tensor in model.named_parameters()
-    }
+    return {name: tensor.detach().to("cpu", STORED).contiguous() for name, tensor in model.named_parameters()}
 
 
 def _sha256(path: Path) -> str:
@@ -182,8 +181,18 @@ def load_weights(model: Transformer, file: Path) -> None:
             parameter.copy_(tensors[name])
 
 
-def load_bundle(path: Path, device: torch.device | None = None) -> Bundle:
+def snapshots(path: Path) -> dict[int, Path]:
+    """The weights of earlier training steps that a bundle carries, by step."""
+    return {
+        int(file.stem.split("-")[1]): file for file in sorted((path / "snapshots").glob("step-*.safetensors"))
+    }
+
+
+def load_bundle(path: Path, device: torch.device | None = None, *, step: int | None = None) -> Bundle:
     """Read and verify a bundle.
+
+    Args:
+        step: take the weights of this training step, one of :func:`snapshots`, instead of the final ones.
 
     Raises:
         BundleError: a file is missing, damaged or foreign, sizes disagree, or the format is newer than this
@@ -214,15 +223,24 @@ def load_bundle(path: Path, device: torch.device | None = None) -> Bundle:
             f"{path / TOKENIZER}: {len(tokenizer)} pieces, but the field 'vocabulary' of {CONFIG} "
             f"says {config.vocabulary}"
         )
+    weights = path / WEIGHTS
+    if step is not None:
+        known = snapshots(path)
+        if step not in known:
+            raise BundleError(
+                f"{path}: no snapshot of step {step}; there are {', '.join(map(str, known)) or 'none'}"
+            )
+        weights = known[step]
     model = Transformer(config)
-    load_weights(model, path / WEIGHTS)
+    load_weights(model, weights)
     model.to(device or torch.device("cpu")).eval()
     texts = {
         name: (path / name).read_text(encoding="utf-8") if (path / name).is_file() else ""
         for name in (HISTORY, CARD)
     }
+    hashes = description["hashes"]
     identity = hashlib.sha256(
-        (description["hashes"][WEIGHTS] + description["hashes"][TOKENIZER]).encode()
+        (hashes[str(weights.relative_to(path))] + hashes[TOKENIZER]).encode()
     ).hexdigest()
     return Bundle(
         description["name"],

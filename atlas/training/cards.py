@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from atlas.checkpoint import Bundle
@@ -23,6 +22,7 @@ def training_card(bundle: Bundle, corpus: Corpus) -> str:
     facts = bundle.training
     config = facts["config"]
     model = bundle.model.config
+    rounding = facts["rounding"]
     reached = (
         f"{facts['steps']:,} of {config['steps']:,} updates"
         if facts["steps"] < config["steps"]
@@ -50,7 +50,9 @@ def training_card(bundle: Bundle, corpus: Corpus) -> str:
         f"{model.ffn}, {model.heads} heads, {model.norm}-norm, "
         f"{model.positions} positions, {model.activation}, {'tied' if model.tied else 'untied'} "
         f"embeddings, {model.vocabulary:,} pieces (byte-level BPE, joint).",
-        "- Weights on disk in float16, computed in float32.",
+        f"- Weights on disk in float16, computed in float32. What rounding moved: development loss "
+        f"{rounding['loss']:.5f} to {rounding['half_loss']:.5f}, greedy BLEU on development sentences "
+        f"{rounding['bleu']:.2f} to {rounding['half_bleu']:.2f}.",
         "",
         "## Training",
         "",
@@ -69,20 +71,31 @@ def training_card(bundle: Bundle, corpus: Corpus) -> str:
     return "\n".join(lines)
 
 
-def with_scores(card: str, rows: Sequence[dict[str, Any]]) -> str:
-    """The card with its scores section replaced by these results of ``atlas evaluate``."""
-    head = card.split(SCORES)[0].rstrip()
-    lines = [head, "", SCORES, ""]
-    for row in rows:
-        lines.append(
-            f"- **{row['test']}** ({row['sentences']:,} sentences, {row['method']}): BLEU "
-            f"{row['bleu']:.2f}, chrF {row['chrf']:.2f}"
+def with_score(card: str, row: dict[str, Any]) -> str:
+    """The card with one result of ``atlas evaluate`` in its scores section, in place of an older one of
+    that test.
+
+    Args:
+        row: ``test``, ``sentences``, ``beam``, ``bleu``, ``chrf``, ``signature``, ``seconds``, ``command``,
+            and for Multi30k
+            ``bleu_lc_tok`` and ``published`` (None where nothing was published).
+    """
+    head, _, scores = card.partition(SCORES)
+    blocks = [
+        block
+        for block in scores.strip().split("\n\n")
+        if block and not block.startswith(f"- **{row['test']}**")
+    ]
+    lines = [
+        f"- **{row['test']}** ({row['sentences']:,} sentences, beam {row['beam']}): BLEU {row['bleu']:.2f}, "
+        f"chrF {row['chrf']:.2f}",
+        f"  - `{row['signature']}`",
+    ]
+    if "bleu_lc_tok" in row:
+        beside = (
+            "" if row["published"] is None else f" (published for Transformer-Tiny: {row['published']:.2f})"
         )
-        lines.append(f"  - `{row['signature']}`")
-        if "bleu_lc_tok" in row:
-            published = (
-                f"; published for Transformer-Tiny: {row['published']:.2f}" if row.get("published") else ""
-            )
-            lines.append(f"  - lowercased tokenised BLEU {row['bleu_lc_tok']:.2f}{published}")
-        lines.append(f"  - printed by `{row['command']}`")
-    return "\n".join(lines) + "\n"
+        lines.append(f"  - lowercased tokenised BLEU {row['bleu_lc_tok']:.2f}{beside}")
+    lines.append(f"  - printed by `{row['command']}`")
+    blocks = sorted([*blocks, "\n".join(lines)])
+    return f"{head.rstrip()}\n\n{SCORES}\n\n" + "\n\n".join(blocks) + "\n"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import torch
 
-from atlas.checkpoint import Bundle, load_bundle, save_bundle
+from atlas.checkpoint import STORED, Bundle, load_bundle, save_bundle
 from atlas.errors import AtlasError
 from atlas.model import Transformer, TransformerConfig, pick_device
 from atlas.text.batches import EncodedPairs
@@ -23,8 +23,8 @@ from atlas.text.tokenizer import Tokenizer
 from atlas.training.cards import training_card
 from atlas.training.config import TrainingConfig
 from atlas.training.distributed import Processes
-from atlas.training.evaluation import mean_loss
-from atlas.training.loop import Sentences, Trainer
+from atlas.training.evaluation import corpus_scores, mean_loss
+from atlas.training.loop import Sentences, Trainer, translate_greedily
 from atlas.training.report import Reporter
 from atlas.training.state import RunFolder, history_csv
 
@@ -142,6 +142,7 @@ def train_from_config(
     if not processes.first:
         return out
     chosen = _average_if_better(trainer, report)
+    rounding = _round_to_half(trainer, report)
     bundle = Bundle(
         config.name,
         corpus.source_language,
@@ -156,6 +157,7 @@ def train_from_config(
             "minutes": round(trainer.progress.seconds / 60, 1),
             "precision": trainer.progress.precision,
             "weights": chosen,
+            "rounding": rounding,
             "corpus": corpus.files,
             "init": None if init is None else init.name,
         },
@@ -187,3 +189,24 @@ def _average_if_better(trainer: Trainer, report: Reporter) -> str:
         for name, parameter in model.named_parameters():
             parameter.copy_(last[name])
     return "last"
+
+
+def _round_to_half(trainer: Trainer, report: Reporter) -> dict[str, float]:
+    """Round the model to what the bundle stores, and measure whether that costs anything."""
+    model, sentences = trainer.model, trainer.sentences
+
+    def measure() -> tuple[float, float]:
+        texts = translate_greedily(model, trainer.tokenizer, sentences.check.sources)
+        return mean_loss(model, sentences.development), corpus_scores(texts, sentences.check.references).bleu
+
+    model.eval()
+    loss, bleu = measure()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.copy_(parameter.to(STORED))
+    half_loss, half_bleu = measure()
+    report.say(
+        f"rounded to {str(STORED).removeprefix('torch.')}: development loss {loss:.5f} -> {half_loss:.5f}, "
+        f"greedy BLEU {bleu:.2f} -> {half_bleu:.2f}"
+    )
+    return {"loss": loss, "bleu": bleu, "half_loss": half_loss, "half_bleu": half_bleu}
