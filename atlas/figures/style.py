@@ -234,8 +234,8 @@ def arrange(
 ) -> go.Figure:
     """Give a figure the common layout: transparent paper, ink text, small margins, readable hover labels.
 
-    Call it last: it gives ink to the text of every axis that has no colour of its own, because the theme of a page
-    would make it grey.
+    Call it last: it gives ink to the text of every axis that has no colour of its own, because the theme of a
+    page would make it grey.
 
     Args:
         figure: changed in place.
