@@ -26,6 +26,8 @@ RANKS = {
     "decoding": 2,
     "training": 2,
     "analysis": 3,
+    "translation": 3,
+    "build_trace": 3,
     "engine": 4,
     "bundles": 4,
     "ui": 5,
