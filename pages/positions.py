@@ -11,6 +11,7 @@ from atlas.ui.page import open_page
 from atlas.ui.position_lab import LARGEST_SEED, encoding_lab, shuffle_lab
 from atlas.ui.position_pictures import (
     FIRST_DIMENSIONS,
+    FIRST_PAIR,
     MOST_SHOWN,
     rotation_pictures,
     shown_table,
@@ -49,7 +50,7 @@ page = open_page(
         keys.integer("length", 100, 10, MOST_SHOWN),
         keys.integer("shift", 7, 1, MOST_SHOWN - 1),
         keys.integer("pos", 3, 0, MOST_SHOWN - 1),
-        keys.integer("pair", 8, 0, 4096),
+        keys.integer("pair", FIRST_PAIR, 0, 4096),
         keys.integer("shuffle", 1, 1, LARGEST_SEED),
         keys.choice("encoding", ["zero", "shift"], "zero"),
         keys.integer("offset", 100, 1, MOST_SHOWN),

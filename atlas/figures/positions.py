@@ -75,27 +75,31 @@ def wavelength_curve(wavelengths: Floats, *, length: int, tokens: int, dark: boo
         tokens: tokens of the sentence, drawn as a level.
         dark: for a dark page.
     """
+    last = len(wavelengths) - 1
     figure = go.Figure(
         go.Scatter(
-            x=np.arange(len(wavelengths)),
+            x=np.arange(last + 1),
             y=np.asarray(wavelengths, dtype=np.float64),
             mode="lines",
+            name="wavelength",
             line={"color": style.SERIES[0], "width": 2, "shape": "hv"},
             hovertemplate="dimension %{x}<br>repeats every %{y:,.1f} positions<extra></extra>",
-            showlegend=False,
         )
     )
-    levels = ((tokens, "this sentence", style.SERIES[1]), (length, "positions shown", style.SERIES[2]))
-    for level, words, colour in levels:
-        figure.add_hline(
-            y=level,
-            line={"color": colour, "width": 1.5, "dash": "dash"},
-            annotation={"text": f"{words}: {level} tokens", "font": {"color": colour}},
-            annotation_position="top left",
+    # Lines of their own, not shapes: a shape's annotation would stretch a logarithmic axis to 10^level.
+    levels = ((f"this sentence: {tokens} tokens", tokens), (f"positions shown: {length}", length))
+    for index, (name, level) in enumerate(levels, 1):
+        figure.add_scatter(
+            x=[0, last],
+            y=[level, level],
+            mode="lines",
+            name=name,
+            line={"color": style.SERIES[index], "width": 1.5, "dash": _dash(index)},
+            hoverinfo="skip",
         )
     figure.update_xaxes(_axis("dimension", dark))
-    figure.update_yaxes(_axis("wavelength (positions)", dark, type="log", dtick=1))
-    return style.arrange(figure, dark=dark, height=320)
+    figure.update_yaxes(_axis("wavelength (positions)", dark, type="log", dtick=1, exponentformat="power"))
+    return style.arrange(figure, dark=dark, height=320, **_LEGEND)
 
 
 def distance_curve(
@@ -187,8 +191,8 @@ def rotation_plane(
             hoverinfo="skip",
             showlegend=False,
         )
-    figure.update_xaxes(_axis(f"dimension {2 * pair + 1} (cosine)", dark))
-    figure.update_yaxes(_axis(f"dimension {2 * pair} (sine)", dark, scaleanchor="x"))
+    figure.update_xaxes(_axis(f"dimension {2 * pair + 1}", dark))
+    figure.update_yaxes(_axis(f"dimension {2 * pair}", dark, scaleanchor="x"))
     return style.arrange(figure, dark=dark, height=400, **_LEGEND)
 
 
@@ -245,8 +249,10 @@ def shuffle_differences(
             f"<extra>{name}</extra>",
         )
     figure.update_xaxes(style.token_axis(labels))
+    top = max(float(np.max(values)) for _, values, _, _ in series if values is not None)
     figure.update_yaxes(
         _axis("largest difference (log scale)", dark, type="log", dtick=2, exponentformat="power")
+        | {"range": [np.log10(floor) - 0.5, np.log10(max(top, 1.0)) + 0.5]}
     )
     return style.arrange(figure, dark=dark, height=320, **_LEGEND)
 

@@ -32,15 +32,20 @@ def _block(title: str, words: MarkedWords) -> str:
     )
 
 
-def show_difference(first: tuple[str, str], second: tuple[str, str], *, side_by_side: bool = True) -> None:
-    """Two titled sentences, shown literally; words that the other lacks are marked.
+def show_difference(
+    first: tuple[str, str], second: tuple[str, str], *, side_by_side: bool = True, mark: bool = True
+) -> None:
+    """Two titled sentences, shown literally; words that the other lacks in that place are marked.
 
     Args:
         first: title and sentence.
         second: title and sentence.
         side_by_side: in two columns, otherwise one under the other.
+        mark: False leaves every word plain.
     """
     left, right = word_differences(first[1], second[1])
+    if not mark:
+        left, right = [(word, False) for word, _ in left], [(word, False) for word, _ in right]
     blocks = _block(first[0], left), _block(second[0], right)
     places = st.columns(2) if side_by_side else (st.container(), st.container())
     for place, block in zip(places, blocks, strict=True):

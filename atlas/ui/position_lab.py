@@ -26,7 +26,7 @@ def shuffle_lab(page: Page, engine: SharedEngine, has_positions: bool) -> None:
 
     st.button("Shuffle again", icon=":material/shuffle:", on_click=again, key="positions.again")
     shuffled = shuffle(engine, page.sentence, page.state["shuffle"])
-    show_difference(("As written", shuffled.before), ("Shuffled", shuffled.after))
+    show_difference(("As written", shuffled.before), ("Shuffled", shuffled.after), mark=False)
     if shuffled.before == shuffled.after:
         notice("This sentence has only one word, or one word repeated: every order reads the same.")
         return

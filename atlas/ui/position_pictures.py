@@ -22,6 +22,7 @@ from atlas.ui.page import Page
 from atlas.ui.theme import is_dark
 
 FIRST_DIMENSIONS = (0, 50, 100)
+FIRST_PAIR = 8
 MOST_SHOWN = 500
 
 
@@ -109,14 +110,17 @@ def rotation_pictures(page: Page, table: np.ndarray, kind: str) -> None:
         st.write("Pairs of dimensions need an even width; this learned table has an odd one.")
         return
     pairs = width // 2
-    state.restrict("pair", lambda number: number < pairs, pairs - 1, f"a pair from 0 to {pairs - 1}")
+    if state["pair"] >= pairs and state["pair"] != FIRST_PAIR:
+        page.complain(f"Pair {state['pair']} is not here: this model has pairs 0 to {pairs - 1}.")
     with st.container(horizontal=True):
         shift = st.slider(
             "Shift k (positions)", 1, length - 1, **state.widget("shift", to_widget=at_most(length - 1))
         )
         last = length - 1 - shift
         position = st.number_input("From position", 0, last, **state.widget("pos", to_widget=at_most(last)))
-        pair = st.number_input("Pair of dimensions i", 0, pairs - 1, **state.widget("pair"))
+        pair = st.number_input(
+            "Pair of dimensions i", 0, pairs - 1, **state.widget("pair", to_widget=at_most(pairs - 1))
+        )
     matrix, residual = rotation(shift, width), rotation_residual(table, shift)
     columns = slice(2 * pair, 2 * pair + 2)
     block = matrix[columns, columns]
@@ -137,13 +141,21 @@ def rotation_pictures(page: Page, table: np.ndarray, kind: str) -> None:
             "matrix",
             f"A corner of the matrix for a shift of {shift}",
         )
-    show_facts(
-        [
-            f"residual: largest |M·PE(pos) − PE(pos+{shift})| = {residual.largest:.2g}",
-            f"over {residual.positions} positions × {width} dimensions",
-            f"largest value in the table {residual.scale:.2g}",
-            f"pair {pair}: [[{block[0, 0]:.4f}, {block[0, 1]:.4f}], [{block[1, 0]:.4f}, {block[1, 1]:.4f}]]",
-        ]
-    )
+    left, right = st.columns(2, vertical_alignment="center")
+    with left:
+        st.metric(
+            f"Residual: largest |M·PE(pos) − PE(pos + {shift})|",
+            f"{residual.largest:.2g}",
+            help="Over every dimension and every position with a partner. Only rounding, if the matrix fits.",
+        )
+        show_facts(
+            [
+                f"{residual.positions} positions × {width} dimensions",
+                f"largest number in the table {residual.scale:.2g}",
+            ]
+        )
+    with right:
+        rows = r" \\ ".join(f"{row[0]:.4f} & {row[1]:.4f}" for row in block)
+        st.latex(rf"M_{{{shift}}}\text{{, pair }}{pair}: \begin{{pmatrix}}{rows}\end{{pmatrix}}")
     if kind == "learned":
         st.write("This is the matrix of the sinusoidal encoding. Nothing makes a learned table follow it.")

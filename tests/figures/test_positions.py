@@ -35,8 +35,8 @@ def test_wavelengths_with_the_two_levels():
     figure = positions.wavelength_curve(np.array([6.28, 6.28, 628.0, 628.0]), length=100, tokens=14)
     assert list(figure.data[0].y) == [6.28, 6.28, 628.0, 628.0]
     assert figure.layout.yaxis.type == "log"
-    assert sorted(shape.y0 for shape in figure.layout.shapes) == [14, 100]
-    assert "14 tokens" in figure.layout.annotations[0].text
+    assert [list(trace.y) for trace in figure.data[1:]] == [[14, 14], [100, 100]]
+    assert [trace.name for trace in figure.data[1:]] == ["this sentence: 14 tokens", "positions shown: 100"]
 
 
 def test_distance_curve_shows_mean_and_band():
@@ -66,6 +66,11 @@ def test_matrix_shows_its_corner():
     matrix = np.eye(64)
     (trace,) = positions.rotation_matrix(matrix, shown=8).data
     np.testing.assert_array_equal(trace.z, np.eye(8, dtype=np.float32))
+
+
+def test_shuffle_without_a_second_series():
+    figure = positions.shuffle_differences(["a", "b"], None, np.array([0.0, 1e-7]))
+    assert [trace.name for trace in figure.data] == ["without positions"]
 
 
 def test_shuffle_differences_label_tokens_literally_and_survive_exact_zero():

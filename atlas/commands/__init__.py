@@ -1,0 +1,1 @@
+"""The sub-commands of ``atlas``, one module each. Imports wait until they run: help is instant."""

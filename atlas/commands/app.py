@@ -1,0 +1,77 @@
+"""``atlas app``: serve the application."""
+
+from __future__ import annotations
+
+import os
+import socket
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import atlas
+from atlas.bundles import ENVIRONMENT
+from atlas.errors import AtlasError
+
+# An installed wheel has the application inside the package, a checkout next to it.
+_PACKAGE = Path(atlas.__file__).resolve().parent
+_PLACES = (_PACKAGE / "application" / "app.py", _PACKAGE.parent / "app.py")
+
+
+def application() -> Path:
+    """The ``app.py`` that belongs to this package.
+
+    Raises:
+        AtlasError: the package was installed without it.
+    """
+    for place in _PLACES:
+        if place.is_file():
+            return place
+    raise AtlasError("the application is not installed with this package: app.py is missing")
+
+
+def _check_port(address: str, port: int) -> None:
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((address, port))
+        except OSError as error:
+            reason = error.strerror or str(error)
+            raise AtlasError(
+                f"cannot serve on {address} port {port}: {reason}; choose another --port"
+            ) from error
+
+
+def run(
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(
+            help="Bundle, or folder of bundles, to offer. Otherwise $ATLAS_CHECKPOINTS, then ./checkpoints."
+        ),
+    ] = None,
+    port: Annotated[int, typer.Option(help="Port to serve on.", min=1, max=65535)] = 8501,
+    address: Annotated[
+        str, typer.Option(help="Address to serve on; 0.0.0.0 lets other machines in.")
+    ] = "127.0.0.1",
+    headless: Annotated[bool, typer.Option("--headless", help="Do not open a browser.")] = False,
+) -> None:
+    """Open the application in the browser."""
+    if checkpoint is not None:
+        if not checkpoint.is_dir():
+            raise AtlasError(f"{checkpoint}: there is no such folder")
+        os.environ[ENVIRONMENT] = str(checkpoint.resolve())
+    script = application()
+    _check_port(address, port)
+
+    from streamlit.web.cli import main as streamlit
+
+    options = {
+        "server.port": port,
+        "server.address": address,
+        "server.headless": str(headless).lower(),
+        "server.showEmailPrompt": "false",
+        "browser.gatherUsageStats": "false",
+    }
+    arguments = [f"--{name}={value}" for name, value in options.items()]
+    streamlit(["run", str(script), *arguments], prog_name="streamlit", standalone_mode=False)
