@@ -209,7 +209,8 @@ def _continue(origin: Origin, part: Path, progress: Progress | None) -> bool:
                 return _receive(origin, response, file, have, total, progress)
     except urllib.error.HTTPError as error:
         if error.code == 416 and have:
-            return _restart(part)
+            part.unlink()
+            return False
         raise CorpusError(f"{origin.url}: the server answered {error.code} {error.reason}") from error
     except (TimeoutError, ConnectionError, ssl.SSLError, http.client.HTTPException):
         return False
@@ -227,11 +228,6 @@ def _remember_validator(file: Path, response: http.client.HTTPResponse) -> None:
         file.write_text(word)
     else:
         file.unlink(missing_ok=True)
-
-
-def _restart(part: Path) -> bool:
-    part.unlink()
-    return False
 
 
 def _receive(
