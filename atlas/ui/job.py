@@ -12,7 +12,7 @@ from atlas.errors import AtlasError
 from atlas.text.files import Row
 from atlas.text.tables import write_table
 
-FIRST_CHUNK, LARGEST_CHUNK = 16, 512
+FIRST_CHUNK, LARGEST_CHUNK = 4, 512
 CHUNK_SECONDS = 1.0
 GRACE_SECONDS = 120.0
 

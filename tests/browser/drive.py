@@ -1,0 +1,131 @@
+"""Driving the app as a process of its own, and a visitor's browser that is watched."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import urlparse
+
+import pytest
+from playwright.sync_api import Page, Request, WebSocket
+
+ROOT = Path(__file__).resolve().parents[2]
+CHROMIUM = os.environ.get("CHROMIUM", "/usr/bin/chromium")
+FLAGS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+QUIET_MS = 500
+PATIENCE_MS = 60_000
+
+
+def free_port() -> int:
+    """A port that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@contextmanager
+def running_server(bundles: Path, log: Path, script: Path = ROOT / "app.py") -> Iterator[str]:
+    """The app as a process of its own, cold; yields its address and ends it by its process id."""
+    port = free_port()
+    command = [sys.executable, "-m", "streamlit", "run", str(script), "--server.port", str(port)]
+    command += ["--server.headless", "true", "--server.address", "127.0.0.1"]
+    environment = os.environ | {
+        "ATLAS_CHECKPOINTS": str(bundles),
+        "OMP_NUM_THREADS": "1",
+        "PYTHONPATH": str(ROOT),
+    }
+    with log.open("w") as output:
+        process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=output, stderr=output)
+        try:
+            wait_until_healthy(f"http://127.0.0.1:{port}", process, log)
+            yield f"http://127.0.0.1:{port}"
+        finally:
+            process.terminate()
+            try:
+                process.wait(10)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait(10)
+
+
+def wait_until_healthy(address: str, process: subprocess.Popen[bytes], log: Path) -> None:
+    """Return when the server answers; fail with its log when it ends or takes over 90 seconds."""
+    deadline = time.monotonic() + 90
+    while time.monotonic() < deadline and process.poll() is None:
+        try:
+            with urllib.request.urlopen(f"{address}/_stcore/health", timeout=2):
+                return
+        except (urllib.error.URLError, OSError):
+            time.sleep(0.1)
+    pytest.fail(f"the server did not start:\n{log.read_text()}")
+
+
+class Visit:
+    """A visitor: a page of a browser context of its own, watched.
+
+    Attributes:
+        page: the Playwright page.
+        sent: how many messages the browser sent to the server over its web socket.
+        outside: requests that tried to leave the machine.
+        errors: uncaught errors of scripts in the page, and dialogs that opened.
+    """
+
+    def __init__(self, page: Page) -> None:
+        self.page = page
+        self.sent = 0
+        self.outside: list[str] = []
+        self.errors: list[str] = []
+        page.set_default_timeout(PATIENCE_MS)
+        page.on("request", self._watch)
+        page.on("pageerror", lambda error: self.errors.append(str(error)))
+        page.on("dialog", lambda dialog: (self.errors.append(f"dialog: {dialog.message}"), dialog.dismiss()))
+        page.on("websocket", self._listen)
+
+    def _watch(self, request: Request) -> None:
+        if urlparse(request.url).hostname not in (None, "127.0.0.1", "localhost"):
+            self.outside.append(request.url)
+
+    def _listen(self, socket: WebSocket) -> None:
+        def count(_: object) -> None:
+            self.sent += 1
+
+        socket.on("framesent", count)
+
+    def wait(self) -> Page:
+        """Wait until no script runs and the page has stopped changing."""
+        page = self.page
+        page.wait_for_selector('[data-testid="stApp"][data-test-script-state="notRunning"]')
+        size, since = -1, time.monotonic()
+        deadline = since + PATIENCE_MS / 1000
+        busy = '[data-testid="stSkeleton"], [data-test-script-state="running"]'
+        while time.monotonic() < deadline:
+            now = page.evaluate("document.body.innerHTML.length")
+            if now != size or page.locator(busy).count():
+                size, since = now, time.monotonic()
+            elif time.monotonic() - since > QUIET_MS / 1000:
+                return page
+            page.wait_for_timeout(50)
+        raise AssertionError("the page never came to rest")
+
+    def no_trouble(self) -> None:
+        """No error box, no script error, nothing left the machine."""
+        boxes = self.page.locator('[data-testid="stException"], [role="dialog"]:has-text("Page not found")')
+        assert [box.inner_text() for box in boxes.all()] == []
+        assert self.errors == []
+        assert self.outside == []
