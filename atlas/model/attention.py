@@ -51,8 +51,8 @@ def attend(
     if mask is not None:
         scores = scores.masked_fill(~mask, -math.inf)
     weights = scores.softmax(-1)
-    if mask is not None and (recorder is not None or mask.shape[-2] == 1):
-        weights = weights.masked_fill(~mask.any(-1, keepdim=True), 0.0)
+    if mask is not None and (blind := ~mask.any(-1, keepdim=True)).any():
+        weights = weights.masked_fill(blind, 0.0)
     if recorder is not None:
         for what, tensor in (
             ("q", query),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Literal, get_args
 
@@ -55,8 +56,8 @@ class TransformerConfig:
                 raise ConfigError(f"{name} must be a number, not {getattr(self, name)!r}")
         if not 0 <= self.dropout < 1:
             raise ConfigError(f"dropout must be at least 0 and below 1, not {self.dropout!r}")
-        if self.norm_epsilon <= 0:
-            raise ConfigError(f"norm_epsilon must be above 0, not {self.norm_epsilon!r}")
+        if not 0 < self.norm_epsilon < math.inf:
+            raise ConfigError(f"norm_epsilon must be above 0 and finite, not {self.norm_epsilon!r}")
         if not isinstance(self.tied, bool):
             raise ConfigError(f"tied must be true or false, not {self.tied!r}")
         for name, choices in (("norm", Norm), ("positions", Positions), ("activation", Activation)):

@@ -18,9 +18,10 @@ def fast_dropout(stream: Tensor, probability: float) -> Tensor:
     """Dropout (Srivastava et al. 2014) from one random byte an element, cheaper on a CPU than a Bernoulli
     draw.
 
-    The probability is rounded to 1/256; survivors are scaled by its inverse, so the expectation is exact.
+    The probability is rounded to 1/256, at most 255/256; survivors are scaled by its inverse, so the
+    expectation is exact.
     """
-    threshold = round(probability * 256)
+    threshold = min(round(probability * 256), 255)
     if threshold == 0:
         return stream
     if stream.device.type != "cpu":
