@@ -9,6 +9,7 @@ import io
 import re
 import unicodedata
 import zipfile
+import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,7 +17,8 @@ from pathlib import Path
 from atlas.errors import AtlasError
 from atlas.text.tokenizer import normalise
 
-MAX_CHARACTERS = 2000
+#: What the zip reader lets through from a file that is damaged or is no archive.
+_ZIP_ERRORS = (OSError, EOFError, zipfile.BadZipFile, zlib.error, ValueError, RuntimeError)
 
 
 class CorpusError(AtlasError):
@@ -109,7 +111,7 @@ def read_lines(path: Path) -> list[str]:
     try:
         data = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
         text = data.decode("utf-8-sig")
-    except (OSError, EOFError, UnicodeDecodeError) as error:
+    except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
         raise CorpusError(f"{path}: cannot be read as UTF-8 text: {error}") from error
     lines = text.replace("\r\n", "\n").split("\n")
     return lines[:-1] if lines and lines[-1] == "" else lines
@@ -142,10 +144,13 @@ def read_pairs(path: Path) -> tuple[list[Pair], Report]:
     """
     lines = read_lines(path)
     if path.name.removesuffix(".gz").endswith(".csv"):
-        rows: Iterator[list[str]] = csv.reader(io.StringIO("\n".join(lines)))
+        rows: Iterator[list[str]] = csv.reader(io.StringIO("".join(f"{line}\n" for line in lines)))
     else:
         rows = (line.split("\t") for line in lines)
-    pairs, report = parse_pairs(rows)
+    try:
+        pairs, report = parse_pairs(rows)
+    except csv.Error as error:
+        raise CorpusError(f"{path}: cannot be read as comma-separated text: {error}") from error
     if not pairs:
         raise CorpusError(
             f"{path}: no sentence pair found ({report}); each line needs a sentence, a tab and its "
@@ -174,14 +179,14 @@ def load_tatoeba(folder: Path) -> Corpus:
     path = folder / "fra-eng.zip"
     try:
         with zipfile.ZipFile(path) as archive:
-            name = next(
-                n for n in archive.namelist() if n.split("/")[-1] == "fra.txt" and "__MACOSX" not in n
-            )
-            text = archive.read(name).decode("utf-8-sig")
-    except (OSError, zipfile.BadZipFile, StopIteration, UnicodeDecodeError) as error:
-        raise CorpusError(
-            f"{path}: not the Tatoeba English-French archive: {error or 'no fra.txt in it'}"
-        ) from error
+            names = [n for n in archive.namelist() if n.split("/")[-1] == "fra.txt" and "__MACOSX" not in n]
+            if not names:
+                raise CorpusError(f"{path}: not the Tatoeba English-French archive: no fra.txt in it")
+            text = archive.read(names[0]).decode("utf-8-sig")
+    except CorpusError:
+        raise
+    except _ZIP_ERRORS as error:
+        raise CorpusError(f"{path}: not the Tatoeba English-French archive: {error}") from error
     lines = text.replace("\r\n", "\n").removesuffix("\n").split("\n")
     pairs, report = parse_pairs(line.split("\t") for line in lines)
     sides = _split(pairs)

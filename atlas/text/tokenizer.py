@@ -29,6 +29,18 @@ def normalise(text: str) -> str:
     return unicodedata.normalize("NFC", text)
 
 
+def _prepared(text: str) -> str:
+    """NFC, with the space before it; raises TokenizerError for half a character (a lone surrogate)."""
+    text = " " + normalise(text)
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise TokenizerError(
+            f"the text holds half a character (a lone surrogate, place {error.start})"
+        ) from error
+    return text
+
+
 class Tokenizer:
     """Byte-level BPE (Sennrich et al. 2016; bytes as in Radford et al. 2019) with one vocabulary for both
     languages.
@@ -67,7 +79,7 @@ class Tokenizer:
             min_frequency=2,
             initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
         )
-        backend.train_from_iterator((" " + normalise(text) for text in texts), trainer)
+        backend.train_from_iterator((_prepared(text) for text in texts), trainer)
         return cls(backend)
 
     @classmethod
@@ -101,12 +113,16 @@ class Tokenizer:
         return self._backend.get_vocab_size()
 
     def encode(self, text: str) -> list[int]:
-        """Ids of ``text`` (normalised here), without control tokens."""
-        return self._backend.encode(" " + normalise(text), add_special_tokens=False).ids
+        """Ids of ``text`` (normalised here), without control tokens.
+
+        Raises:
+            TokenizerError: the text holds a lone surrogate, which is no character.
+        """
+        return self._backend.encode(_prepared(text), add_special_tokens=False).ids
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         """:meth:`encode` for many texts at once."""
-        prepared = [" " + normalise(text) for text in texts]
+        prepared = [_prepared(text) for text in texts]
         return [item.ids for item in self._backend.encode_batch_fast(prepared, add_special_tokens=False)]
 
     def source(self, text: str) -> list[int]:
@@ -119,7 +135,7 @@ class Tokenizer:
         Raises:
             TokenizerError: there is no such id.
         """
-        piece = self._backend.id_to_token(token)
+        piece = self._backend.id_to_token(token) if 0 <= token < len(self) else None
         if piece is None:
             raise TokenizerError(f"no token has the id {token}; ids go from 0 to {len(self) - 1}")
         return piece
