@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from atlas.bundles import choose_bundle
 from atlas.commands import options
 from atlas.commands.options import Method, Penalty, Stop, load_engine, search_options
 from atlas.commands.output import progress, say, say_json
 from atlas.errors import AtlasError
 
 if TYPE_CHECKING:
+    from atlas.decoding import SearchOptions
     from atlas.engine import Engine
     from atlas.text.corpora import TestSet
 
@@ -73,6 +75,24 @@ def _scores(texts: list[str], test: TestSet, tokenised: TestSet | None, language
     return result
 
 
+def _write_card(checkpoint: str, settings: SearchOptions, result: dict[str, Any]) -> None:
+    """Put the result into the card, with the command that prints it again."""
+    from atlas.checkpoint import CARD
+    from atlas.decoding import SearchOptions
+    from atlas.training.cards import with_score
+    from atlas.training.published import TRANSFORMER_TINY
+
+    changed = {
+        name: value for name, value in asdict(settings).items() if value != getattr(SearchOptions(), name)
+    }
+    extra = "".join(f" --{name.replace('_', '-')} {value}" for name, value in changed.items())
+    command = f"atlas evaluate {result['model']} --test {result['test']}{extra}"
+    published = TRANSFORMER_TINY.get(result["test"]) if result["target_language"] == "fr" else None
+    path = choose_bundle(checkpoint) / CARD
+    row = {**result, "beam": settings.width, "command": command, "published": published}
+    path.write_text(with_score(path.read_text(encoding="utf-8"), row), encoding="utf-8")
+
+
 def run(
     checkpoint: Annotated[str, typer.Argument(help="A folder, or the name of a bundle.")],
     test: Annotated[Test, typer.Option(help="Held-out sentences to translate.")],
@@ -83,6 +103,10 @@ def run(
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Write the translations, a line each.")
     ] = None,
+    card: Annotated[
+        bool,
+        typer.Option("--card", help="Write the result into the bundle's card, in place of an older one."),
+    ] = False,
     limit: Annotated[
         int | None, typer.Option(help="Only the first sentences.", min=1, show_default="all")
     ] = None,
@@ -101,6 +125,8 @@ def run(
     settings = search_options(
         method=method, beam=beam, penalty=penalty, alpha=alpha, stop=stop, max_length=max_length
     )
+    if card and limit is not None:
+        raise AtlasError("a card states scores of whole test sets: leave out --limit or --card")
     engine = load_engine(checkpoint)
     whole, tokenised = _test_sets(test, source, engine, limit)
     start = time.perf_counter()
@@ -117,11 +143,14 @@ def run(
         "test": test.value,
         "model": engine.name,
         "hash": engine.hash,
+        "target_language": engine.target_language,
         "sentences": len(texts),
         **_scores(texts, whole, tokenised, engine.target_language),
         "seconds": seconds,
         "settings": asdict(settings),
     }
+    if card:
+        _write_card(checkpoint, settings, result)
     if as_json:
         say_json(result)
         return
