@@ -59,8 +59,8 @@ def sample(
     device: torch.device | None = None,
     longest: int | None = None,
 ) -> SearchResult:
-    """``n_best`` random translations of each sentence, best score first; arguments as in
-    :func:`~atlas.decoding.beam.beam_search`.
+    """``n_best`` random translations of each sentence, best score first, those that came out alike given
+    once; arguments as in :func:`~atlas.decoding.beam.beam_search`.
 
     Draw number i of a sentence uses its own random stream (``seed``, i), so results do not depend on the
     batch. Log-probabilities are the model's own, whatever the temperature.
@@ -143,19 +143,17 @@ def sample(
         tokens = torch.tensor([[row[-1]] for row in ids], device=device)
     results = []
     for sentence in range(len(sources)):
-        found = []
+        found: dict[tuple[int, ...], Found] = {}
         for row in range(sentence * width, (sentence + 1) * width):
             score = options.normalise(sum(logprobs[row][len(prefix) :]), len(ids[row]) - len(prefix))
-            found.append(
-                Found(
-                    tuple(ids[row]),
-                    tuple(logprobs[row]),
-                    score,
-                    ids[row][-1] == END_ID,
-                    nodes[row] if recording else -1,
-                )
+            found[tuple(ids[row])] = Found(
+                tuple(ids[row]),
+                tuple(logprobs[row]),
+                score,
+                ids[row][-1] == END_ID,
+                nodes[row] if recording else -1,
             )
-        results.append(sorted(found, key=lambda item: -item.score))
+        results.append(sorted(found.values(), key=lambda item: -item.score))
     return SearchResult(results, records, encoder)
 
 
