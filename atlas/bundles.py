@@ -38,7 +38,8 @@ def find_bundles(
     found: dict[str, Path] = {}
     for folder in folders:
         inside = sorted(folder.iterdir()) if folder.is_dir() else []
-        for path in [folder, *inside]:
+        shown = (path for path in inside if not path.name.startswith("."))  # others are half written
+        for path in [folder, *shown]:
             if (path / "config.json").is_file():
                 found.setdefault(path.resolve().name, path.resolve())
     return found

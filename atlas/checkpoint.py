@@ -74,11 +74,18 @@ def save_bundle(bundle: Bundle, path: Path, snapshots: Mapping[str, Path] | None
 
     Args:
         snapshots: weights of earlier steps to carry along, by file name, stored under ``snapshots/``.
+
+    Raises:
+        BundleError: a weight is not finite in half precision; such a bundle could not be loaded again.
     """
+    weights = half_weights(bundle.model)
+    for name, tensor in weights.items():
+        if not tensor.isfinite().all():
+            raise BundleError(f"{path}: not saved, {name!r} holds values that are not finite")
     path.parent.mkdir(parents=True, exist_ok=True)
     folder = Path(tempfile.mkdtemp(prefix=f".{path.name}-", dir=path.parent))
     try:
-        save_file(half_weights(bundle.model), folder / WEIGHTS)
+        save_file(weights, folder / WEIGHTS)
         (folder / TOKENIZER).write_text(bundle.tokenizer.to_json(), encoding="utf-8")
         (folder / HISTORY).write_text(bundle.history, encoding="utf-8")
         (folder / CARD).write_text(bundle.card, encoding="utf-8")
@@ -99,16 +106,25 @@ def save_bundle(bundle: Bundle, path: Path, snapshots: Mapping[str, Path] | None
             json.dumps(description, indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
         )
         folder.chmod(0o755)
-        if path.exists():
-            old = path.with_name(f".{path.name}-old-{os.getpid()}")
-            path.rename(old)
-            folder.rename(path)
-            shutil.rmtree(old)
-        else:
-            folder.rename(path)
+        _replace(path, folder)
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
+
+
+def _replace(path: Path, folder: Path) -> None:
+    """Move ``folder`` to ``path``; what was there comes back if that fails."""
+    if not path.exists():
+        folder.rename(path)
+        return
+    old = path.with_name(f".{path.name}-old-{os.getpid()}")
+    path.rename(old)
+    try:
+        folder.rename(path)
+    except BaseException:
+        old.rename(path)
+        raise
+    shutil.rmtree(old)
 
 
 def read_description(path: Path) -> dict[str, Any]:
@@ -122,7 +138,7 @@ def read_description(path: Path) -> dict[str, Any]:
         description = json.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise BundleError(f"{path}: not a bundle, it has no {CONFIG}") from error
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise BundleError(f"{file}: cannot be read: {error}") from error
     if not isinstance(description, dict):
         raise BundleError(f"{file}: must hold one JSON object")
@@ -135,7 +151,7 @@ def read_description(path: Path) -> dict[str, Any]:
         "hashes": dict,
         "training": dict,
     }
-    if description.get("format") != FORMAT_VERSION:
+    if description.get("format") != FORMAT_VERSION or description["format"] is True:
         raise BundleError(
             f"{file}: format {description.get('format')!r} is not known; this version reads format "
             f"{FORMAT_VERSION}"
@@ -183,9 +199,16 @@ def load_weights(model: Transformer, file: Path) -> None:
 
 def snapshots(path: Path) -> dict[int, Path]:
     """The weights of earlier training steps that a bundle carries, by step."""
-    return {
-        int(file.stem.split("-")[1]): file for file in sorted((path / "snapshots").glob("step-*.safetensors"))
-    }
+    files = sorted((path / "snapshots").glob("step-*.safetensors"))
+    steps = ((file.stem.removeprefix("step-"), file) for file in files)
+    return {int(step): file for step, file in steps if step.isdecimal()}
+
+
+def _read_text(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8") if file.is_file() else ""
+    except (OSError, UnicodeDecodeError) as error:
+        raise BundleError(f"{file}: cannot be read as UTF-8 text: {error}") from error
 
 
 def load_bundle(path: Path, device: torch.device | None = None, *, step: int | None = None) -> Bundle:
@@ -231,17 +254,14 @@ def load_bundle(path: Path, device: torch.device | None = None, *, step: int | N
                 f"{path}: no snapshot of step {step}; there are {', '.join(map(str, known)) or 'none'}"
             )
         weights = known[step]
+    hashes, stored = description["hashes"], weights.relative_to(path).as_posix()
+    if stored not in hashes:
+        raise BundleError(f"{path / CONFIG}: the field 'hashes' does not name {stored}")
     model = Transformer(config)
     load_weights(model, weights)
     model.to(device or torch.device("cpu")).eval()
-    texts = {
-        name: (path / name).read_text(encoding="utf-8") if (path / name).is_file() else ""
-        for name in (HISTORY, CARD)
-    }
-    hashes = description["hashes"]
-    identity = hashlib.sha256(
-        (hashes[str(weights.relative_to(path))] + hashes[TOKENIZER]).encode()
-    ).hexdigest()
+    texts = {name: _read_text(path / name) for name in (HISTORY, CARD)}
+    identity = hashlib.sha256((hashes[stored] + hashes[TOKENIZER]).encode()).hexdigest()
     return Bundle(
         description["name"],
         description["source_language"],
