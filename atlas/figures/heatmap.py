@@ -137,7 +137,7 @@ def heatmap(
         top: the weight at the end of the colour scale; by default the head's own largest.
         chosen: rows to be marked, such as the query words selected on a page.
         dark: for a dark page.
-        height: pixels; by default it grows with Q between 260 and 900.
+        height: pixels; by default it grows with Q up to about 1000.
 
     Returns:
         A figure whose first trace holds all weights in ``z``.
@@ -180,13 +180,17 @@ def heatmap(
             y1=row + 0.5,
             line_color=style.COLOURS["query"],
         )
+    slanted = columns > 6
     figure.update_xaxes(
-        **style.token_axis(head.keys, side="top", tickangle=-60 if columns > 6 else 0),
-        title={"text": "key", "font": {"color": style.text_colour("key", dark)}},
+        **style.token_axis(head.keys, side="top", tickangle=-60 if slanted else 0, automargin=False),
+        title={"text": "key", "font": {"color": style.text_colour("key", dark)}, "standoff": 4},
     )
     figure.update_yaxes(
         **style.token_axis(head.queries, range=[max(rows, 1) - 0.5, -0.5]),
         title={"text": style.escape(head.rows), "font": {"color": style.text_colour("query", dark)}},
     )
-    size = height if height is not None else min(max(24 * rows + 130, 260), 900)
-    return style.arrange(figure, title=head.name or None, height=size, dark=dark)
+    labels_height = 7 * max(map(len, head.keys), default=0) if slanted else 16
+    above = (34 if head.name else 0) + min(labels_height, 220) + 34
+    size = height if height is not None else min(max(24 * rows + 24, 160), 800) + above
+    margin = {"l": 8, "r": 8, "t": above, "b": 8}
+    return style.arrange(figure, title=head.name or None, height=size, dark=dark, margin=margin)

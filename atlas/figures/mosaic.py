@@ -226,7 +226,9 @@ def heads_mosaic(
         range=[layers * step_down - 0.5, -0.5],
     )
     size = height if height is not None else 110 + layers * min(max(round(850 / columns), 60), 140)
-    return style.arrange(figure, title=f"{KINDS[grid.kind]}: {SCALES[scale]}", height=size, dark=dark)
+    title = f"{KINDS[grid.kind].capitalize()}: {SCALES[scale]}"
+    margin = {"l": 52, "r": 8, "t": 84, "b": 8}
+    return style.arrange(figure, title=title, height=size, dark=dark, margin=margin)
 
 
 def _packed(array: NDArray[np.uint8]) -> str:

@@ -62,6 +62,15 @@ _DARK: Final = ("#0e1117", "#1f2e45", "#3a5578", "#6788b0", "#a4c0dd", "#f5f9ff"
 _DIVERGING_LIGHT: Final = ("#a34a10", "#e3a071", "#ffffff", "#7fa8d6", "#1f5794")
 _DIVERGING_DARK: Final = ("#f0a26b", "#8a4a1e", "#0e1117", "#2d5f97", "#8fbdf0")
 
+_TITLE: Final = {
+    "x": 0,
+    "xanchor": "left",
+    "yref": "container",
+    "y": 1,
+    "yanchor": "top",
+    "pad": {"l": 8, "t": 10},
+    "font": {"size": 15},
+}
 _ESCAPES: Final = str.maketrans(
     {"&": "&amp;", "<": "&lt;", ">": "&gt;", "$": "&#36;", "\n": "⏎", "\r": "␍", "\t": "⇥"}
 )
@@ -258,7 +267,7 @@ def arrange(
             "font": {"color": ink(dark), "size": 13},
         },
         dragmode=False,
-        title={"text": escape(title), "x": 0, "xanchor": "left", "font": {"size": 15}} if title else None,
+        title={"text": escape(title), **_TITLE} if title else None,
     )
     for axis in (*figure.select_xaxes(), *figure.select_yaxes()):
         axis.tickfont.color = axis.tickfont.color or ink(dark)
