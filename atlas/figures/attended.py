@@ -106,7 +106,7 @@ def head_bars(
         height: pixels; by default 70 a layer.
 
     Returns:
-        A figure with one bar trace of L * H * K bars; layer 1 is at the top, keys keep their order in each
+        A figure whose first trace has L * H * K bars; layer 1 is at the top, keys keep their order in each
         head.
 
     Raises:
@@ -138,17 +138,17 @@ def head_bars(
             showlegend=False,
         )
     )
-    for row in range(layers):
-        for column in range(heads):
-            left, bottom = column * step - 0.5, (layers - 1 - row) * floor
-            figure.add_shape(
-                type="line",
-                x0=left,
-                x1=left + keys,
-                y0=bottom,
-                y1=bottom,
-                line={"color": style.grid(dark), "width": 1},
-            )
+    left, bottom = np.meshgrid(np.arange(heads) * step - 0.5, np.arange(layers) * floor)
+    figure.add_trace(
+        go.Scatter(
+            x=np.stack([left, left + keys, np.full_like(left, np.nan)], axis=-1).ravel(),
+            y=np.stack([bottom, bottom, np.full_like(left, np.nan)], axis=-1).ravel(),
+            mode="lines",
+            line={"color": style.fade(style.ink(dark), 0.3), "width": 1},
+            hoverinfo="skip",
+            showlegend=False,
+        )
+    )
     figure.update_xaxes(
         tickvals=[column * step + (keys - 1) / 2 for column in range(heads)],
         ticktext=[str(column + 1) for column in range(heads)],

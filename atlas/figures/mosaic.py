@@ -158,7 +158,7 @@ def heads_mosaic(
         height: pixels; by default tiles are about as high as wide on a page of 900 pixels.
 
     Returns:
-        A figure with one heatmap of uint8 shades; the hover of a cell is its tile's
+        A figure whose first trace is a heatmap of uint8 shades; the hover of a cell is its tile's
         :meth:`HeadGrid.strongest`.
     """
     shades = grid.shades(scale)
@@ -167,22 +167,11 @@ def heads_mosaic(
     step_down, step_across = rows + gap_down, width + gap_across
     sheet = np.full((layers * step_down, columns * step_across), np.nan, dtype=np.float32)
     figure = go.Figure()
+    left, top = np.meshgrid(np.arange(columns) * step_across - 0.5, np.arange(layers) * step_down - 0.5)
     for layer in range(layers):
         for column in range(columns):
             down, across = layer * step_down, column * step_across
             sheet[down : down + rows, across : across + width] = shades[layer, column]
-            chosen_tile = chosen == (layer, column)
-            figure.add_shape(
-                type="rect",
-                x0=across - 0.5,
-                x1=across + width - 0.5,
-                y0=down - 0.5,
-                y1=down + rows - 0.5,
-                line={
-                    "color": style.COLOURS[grid.kind] if chosen_tile else style.grid(dark),
-                    "width": 3 if chosen_tile else 1,
-                },
-            )
     figure.add_trace(
         go.Heatmap(
             z=sheet,
@@ -193,6 +182,27 @@ def heads_mosaic(
             hoverinfo="skip",
         )
     )
+    gap = np.full_like(left, np.nan)
+    figure.add_trace(
+        go.Scatter(
+            x=np.stack([left, left + width, left + width, left, left, gap], axis=-1).ravel(),
+            y=np.stack([top, top, top + rows, top + rows, top, gap], axis=-1).ravel(),
+            mode="lines",
+            line={"color": style.grid(dark), "width": 1},
+            hoverinfo="skip",
+            showlegend=False,
+        )
+    )
+    if chosen is not None:
+        across, down = float(left[chosen]), float(top[chosen])
+        figure.add_shape(
+            type="rect",
+            x0=across,
+            x1=across + width,
+            y0=down,
+            y1=down + rows,
+            line={"color": style.COLOURS[grid.kind], "width": 3},
+        )
     figure.add_trace(
         go.Scatter(
             x=[column * step_across + (width - 1) / 2 for _ in range(layers) for column in range(columns)],
