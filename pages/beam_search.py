@@ -2,13 +2,12 @@
 
 import streamlit as st
 
-from atlas.figures.tree_payload import tree_payload
 from atlas.ui.components.search_tree import TreeView, search_tree
 from atlas.ui.markup import show_facts, show_translation
 from atlas.ui.node_panel import node_attention, node_panel
 from atlas.ui.page import open_page
 from atlas.ui.search_results import candidates_table, greedy_and_sample, n_best
-from atlas.ui.search_state import SEARCH_KEYS, choose, search_facts, shown_place, shown_search
+from atlas.ui.search_state import SEARCH_KEYS, choose, drawn, search_facts, shown_place, shown_search
 
 MATHS = r"""
 **What is searched for.** A translation $y$ of $x$ with a large $\log p(y\mid x)=\sum_t \log p(y_t\mid
@@ -63,7 +62,7 @@ if page.state["from"]:
 show_facts(search_facts(trace))
 left, right = st.columns([1.9, 1], gap="medium")
 with left:
-    search_tree(tree_payload(trace), node=node, step=step, on_view=look, key="atlas.search.tree")
+    search_tree(drawn(trace), node=node, step=step, on_view=look, key="atlas.search.tree")
     node_attention(page, trace, node)
 with right:
     node_panel(page, trace, node)
@@ -74,7 +73,9 @@ with left:
 with right:
     st.subheader("Found in other ways", anchor=False)
     greedy_and_sample(page, trace)
-with st.expander("All candidates as a table"):
-    candidates_table(trace)
+table = st.expander("All candidates as a table", key="atlas.search.table", on_change="rerun")
+if table.open:
+    with table:
+        candidates_table(trace)
 with st.expander("The maths"):
     st.markdown(MATHS)

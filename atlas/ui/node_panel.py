@@ -7,12 +7,11 @@ import streamlit as st
 from atlas.decoding import SearchOptions
 from atlas.errors import AtlasError
 from atlas.figures.alternatives import Alternatives, alternatives_figure, compared, next_tokens
-from atlas.figures.fates import FateTeller
 from atlas.figures.heatmap import HeadMap, heatmap
 from atlas.trace import Trace, TraceError, view
 from atlas.ui.markup import show_facts, show_translation
 from atlas.ui.page import Page
-from atlas.ui.search_state import ALL, INSTEAD, NEXT
+from atlas.ui.search_state import ALL, INSTEAD, NEXT, drawn
 from atlas.ui.theme import is_dark
 
 _PLAIN = {"displayModeBar": False}
@@ -20,7 +19,7 @@ _PLAIN = {"displayModeBar": False}
 
 def node_panel(page: Page, trace: Trace, node: int) -> None:
     """Text, numbers and fate of ``node``, the ten likeliest tokens, and the button that goes on from it."""
-    lines = FateTeller(trace).hover(node)
+    lines = drawn(trace)["hover"][node].split("\n")
     st.subheader(
         "The start" if node == 0 else f"Chosen node · step {int(trace.search.step[node])}", anchor=False
     )

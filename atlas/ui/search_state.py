@@ -8,6 +8,7 @@ import streamlit as st
 
 from atlas.errors import AtlasError
 from atlas.figures.fates import last_step
+from atlas.figures.tree_payload import tree_payload
 from atlas.trace import Trace, TraceError
 from atlas.ui import keys
 from atlas.ui.keys import Key
@@ -16,6 +17,7 @@ from atlas.ui.page import Page
 INSTEAD, NEXT = "instead", "next"
 _SHOWN = "atlas.search.shown"
 _SENTENCE = "atlas.search.sentence"
+_DRAWN = "atlas.search.drawn"
 
 
 ALL = -1
@@ -129,6 +131,18 @@ def shown_place(page: Page, trace: Trace) -> tuple[int, int]:
             )
         state["step"] = ALL
     return node_at(trace, state["node"]), steps if state["step"] == ALL else state["step"]
+
+
+def drawn(trace: Trace) -> dict[str, Any]:
+    """The payload of the tree, made once for each search that this session looks at.
+
+    A large search takes a few tenths of a second; choosing another node of it must not.
+    """
+    known = st.session_state.get(_DRAWN)
+    if known is None or known[0] is not trace:
+        known = st.session_state[_DRAWN] = (trace, tree_payload(trace))
+    payload: dict[str, Any] = known[1]
+    return payload
 
 
 def choose(page: Page, path: tuple[int, ...], step: int) -> None:

@@ -360,10 +360,14 @@ class TreeView {
 
   tell() {
     clearTimeout(this.sending);
-    const path = [];
-    for (let node = this.node; node > 0; node = this.tree.parent[node]) path.push(this.tree.token[node]);
     this.pending.push(this.step);
-    this.send("view", { node: path.reverse(), step: this.step });
+    this.send("view", { node: this.path(), step: this.step });
+  }
+
+  path() {
+    const tokens = [];
+    for (let node = this.node; node > 0; node = this.tree.parent[node]) tokens.push(this.tree.token[node]);
+    return tokens.reverse();
   }
 }
 
