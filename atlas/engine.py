@@ -21,11 +21,12 @@ from atlas.decoding import (
     translate_ids,
 )
 from atlas.decoding.bulk import search
+from atlas.errors import AtlasError
 from atlas.model import Transformer, TransformerConfig, pick_device
 from atlas.text.batches import pad
 from atlas.text.tokenizer import PAD_ID, Tokenizer, normalise
 from atlas.trace import Trace
-from atlas.translation import EmptySentence, Hypothesis, SentenceTooLong, Translation
+from atlas.translation import EmptySentence, Hypothesis, SentenceTooLong, Translation, read_sentence
 
 __all__ = ["EXTRAS", "EmptySentence", "Engine", "Hypothesis", "SentenceTooLong", "Translation"]
 
@@ -119,28 +120,30 @@ class Engine:
             source_positions: ``(P, D)``, used instead of the encoder's position table.
 
         Returns:
-            one :class:`Translation` for each sentence, in order; an empty or too long one has no hypotheses
-            and a note.
+            one :class:`Translation` for each sentence, in order; one that cannot be read (empty, too long,
+            half a character in it) has no hypotheses and a note.
+
+        Raises:
+            OptionsError: ``source_positions`` does not fit, or the prefix leaves no room.
         """
-        texts = [normalise(sentence) for sentence in sentences]
-        ids = [self.tokenizer.source(text) for text in texts]
-        notes = [self._problem(text, tokens) for text, tokens in zip(texts, ids, strict=True)]
-        good = [index for index, note in enumerate(notes) if note is None]
-        skipped = len(texts) - len(good)
+        read = [self._read(sentence) for sentence in sentences]
+        good = [index for index, (_, _, problem) in enumerate(read) if problem is None]
+        skipped = len(read) - len(good)
 
         def report(done: int, _: int) -> None:
             if progress is not None:
-                progress(done + skipped, len(texts))
+                progress(done + skipped, len(read))
 
+        longest = max((len(read[index][1]) for index in good), default=0)
         found = translate_ids(
             self._model,
-            [ids[index] for index in good],
+            [read[index][1] for index in good],
             options,
             prefix=self._prefix(prefix),
-            positions=self._table(source_positions),
+            positions=self._table(source_positions, longest),
             progress=report,
         )
-        results = [Translation(text, (), note) for text, note in zip(texts, notes, strict=True)]
+        results = [Translation(text, (), str(problem)) for text, _, problem in read]
         for index, hypotheses in zip(good, found, strict=True):
             cut = (
                 None
@@ -148,7 +151,7 @@ class Engine:
                 else f"cut at the length limit of {len(hypotheses[0].ids)} tokens"
             )
             results[index] = Translation(
-                texts[index], tuple(self._hypothesis(item) for item in hypotheses), cut
+                read[index][0], tuple(self._hypothesis(item) for item in hypotheses), cut
             )
         return results
 
@@ -171,6 +174,7 @@ class Engine:
         Raises:
             EmptySentence: there is nothing to translate.
             SentenceTooLong: the model has too few positions.
+            TokenizerError: a text holds half a character, or ``prefix_ids`` an id that does not exist.
             OptionsError: an unknown ``record``, or a forced text that cannot be read.
         """
         return self.traces([sentence], options, target, prefix, prefix_ids, record)[0]
@@ -190,12 +194,16 @@ class Engine:
             raise OptionsError(f"cannot record {unknown[0]!r}; known are {', '.join(EXTRAS)}")
         if target is not None and (len(sentences) != 1 or prefix or prefix_ids):
             raise OptionsError("a forced translation goes with one sentence and no forced beginning")
-        texts = [normalise(sentence) for sentence in sentences]
-        ids = [self.tokenizer.source(text) for text in texts]
-        for text, tokens in zip(texts, ids, strict=True):
-            problem = self._problem(text, tokens)
+        if prefix is not None and prefix_ids is not None:
+            raise OptionsError("a forced beginning is given as words or as ids, not as both")
+        texts, ids = [], []
+        for text, tokens, problem in map(self._read, sentences):
             if problem is not None:
-                raise (SentenceTooLong if text.strip() else EmptySentence)(problem)
+                raise problem
+            texts.append(text)
+            ids.append(tokens)
+        if not texts:
+            return []
         recording = Recording(self.config.decoder_layers, tuple(record))
         result: SearchResult
         if target is not None:
@@ -211,7 +219,7 @@ class Engine:
             **options.to_dict(),
             "target": target,
             "prefix": prefix,
-            "prefix_ids": None if prefix_ids is None else list(prefix_ids),
+            "prefix_ids": None if prefix_ids is None else [int(token) for token in prefix_ids],
         }
         header = {
             "model_name": self.name,
@@ -242,11 +250,22 @@ class Engine:
     def encode(
         self, sentence: str | Sequence[int], source_positions: NDArray[np.float32] | None = None
     ) -> NDArray[np.float32]:
-        """The encoder's output for one sentence (or its ids, end mark included): ``(S, D)``."""
-        ids = self.tokenizer.source(normalise(sentence)) if isinstance(sentence, str) else list(sentence)
+        """The encoder's output for one sentence (or its ids, end mark included): ``(S, D)``.
+
+        Raises:
+            EmptySentence: there is no id.
+            TokenizerError: there is no such id.
+            TooLongError: the model has too few positions.
+            OptionsError: ``source_positions`` does not fit.
+        """
+        ids = self.tokenizer.source(sentence) if isinstance(sentence, str) else list(sentence)
+        if not ids:
+            raise EmptySentence("there are no tokens to read")
+        self.tokenizer.pieces(ids)
         source = pad([ids]).to(self.device)
+        table = self._table(source_positions, len(ids))
         with torch.inference_mode():
-            memory = self._model.encode(source, source != PAD_ID, positions=self._table(source_positions))
+            memory = self._model.encode(source, source != PAD_ID, positions=table)
         return memory[0].float().cpu().numpy()
 
     def positions(self, length: int) -> NDArray[np.float32] | None:
@@ -254,26 +273,23 @@ class Engine:
         table = self._model.position_table
         return None if table is None else table[:length].detach().float().cpu().numpy().copy()
 
-    def _problem(self, text: str, ids: Sequence[int]) -> str | None:
-        if not text.strip():
-            return "the sentence is empty; type some words"
-        if len(ids) > self.config.max_length:
-            return (
-                f"the sentence has {len(ids):,} tokens; this model reads at most {self.config.max_length:,}"
-            )
-        return None
+    def _read(self, sentence: str) -> tuple[str, list[int], AtlasError | None]:
+        return read_sentence(sentence, self.tokenizer, self.config.max_length)
 
     def _prefix(self, prefix: str | None) -> tuple[int, ...]:
         return tuple(self.tokenizer.encode(prefix)) if prefix and prefix.strip() else ()
 
-    def _table(self, positions: NDArray[np.float32] | None) -> torch.Tensor | None:
+    def _table(self, positions: NDArray[np.float32] | None, length: int) -> torch.Tensor | None:
         if positions is None:
             return None
         table = torch.as_tensor(np.ascontiguousarray(positions), dtype=torch.float32, device=self.device)
-        if table.dim() != 2 or table.shape[1] != self.config.width:
+        if table.dim() != 2 or table.shape[1] != self.config.width or len(table) < length:
             raise OptionsError(
-                f"source_positions must have shape (P, {self.config.width}), not {tuple(table.shape)}"
+                f"source_positions must have shape (P, {self.config.width}) with P of at least {length}, "
+                f"not {tuple(table.shape)}"
             )
+        if not table.isfinite().all():
+            raise OptionsError("source_positions holds values that are not finite")
         return table
 
     def _hypothesis(self, found: Found) -> Hypothesis:

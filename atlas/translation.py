@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from atlas.errors import AtlasError
+from atlas.text.tokenizer import Tokenizer, TokenizerError, normalise
 
 
 class EmptySentence(AtlasError):
@@ -13,6 +14,27 @@ class EmptySentence(AtlasError):
 
 class SentenceTooLong(AtlasError):
     """A sentence with more tokens than the model has positions."""
+
+
+def read_sentence(
+    sentence: str, tokenizer: Tokenizer, longest: int
+) -> tuple[str, list[int], AtlasError | None]:
+    """A sentence's NFC text, its ids with the end mark, and why it cannot be translated, if so.
+
+    Args:
+        longest: tokens that the model can read.
+    """
+    text = normalise(sentence)
+    if not text.strip():
+        return text, [], EmptySentence("the sentence is empty; type some words")
+    try:
+        ids = tokenizer.source(text)
+    except TokenizerError as error:
+        return text, [], error
+    if len(ids) > longest:
+        problem = f"the sentence has {len(ids):,} tokens; this model reads at most {longest:,}"
+        return text, ids, SentenceTooLong(problem)
+    return text, ids, None
 
 
 @dataclass(frozen=True)
