@@ -8,13 +8,38 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from atlas.errors import AtlasError
-from atlas.model.config import PRESETS
+from atlas.model.config import PRESETS, ConfigError, TransformerConfig
 
 Schedule = Literal["inverse_sqrt", "cosine", "wsd"]
+Precision = Literal["auto", "float32", "bfloat16"]
+
+_WHOLE = {
+    "vocabulary": 260,  # 256 bytes and the control tokens, and one piece more
+    "longest": 1,
+    "tokens": 1,
+    "steps": 1,
+    "warmup": 1,
+    "evaluate_every": 1,
+    "evaluate_sentences": 1,
+    "save_every": 1,
+    "average": 1,
+    "average_every": 1,
+    "patience": 1,
+    "seed": 0,
+}
+"""Options that are whole numbers, and the smallest that each may be."""
 
 
 class TrainingConfigError(AtlasError):
     """A training file that cannot be followed."""
+
+
+def _whole(value: Any, low: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= low
+
+
+def _number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 @dataclass(frozen=True)
@@ -59,51 +84,53 @@ class TrainingConfig:
     average_every: int = 50
     patience: int = 10
     snapshots: tuple[int, ...] = ()
-    precision: Literal["auto", "float32", "bfloat16"] = "auto"
+    precision: Precision = "auto"
     seed: int = 1
     licence: str = ""
 
     def __post_init__(self) -> None:
-        for name in (
-            "vocabulary",
-            "longest",
-            "tokens",
-            "steps",
-            "warmup",
-            "evaluate_every",
-            "evaluate_sentences",
-            "save_every",
-            "average",
-            "average_every",
-            "patience",
+        for name in ("name", "corpus", "source_language", "target_language", "licence"):
+            if not isinstance(getattr(self, name), str):
+                raise TrainingConfigError(f"{name} must be text, not {getattr(self, name)!r}")
+        for name, low in _WHOLE.items():
+            if not _whole(getattr(self, name), low):
+                raise TrainingConfigError(
+                    f"{name} must be a whole number of at least {low}, not {getattr(self, name)!r}"
+                )
+        for name in ("learning_rate", "cooldown", "label_smoothing", "weight_decay"):
+            if not _number(getattr(self, name)) or not 0 <= getattr(self, name) <= 1:
+                raise TrainingConfigError(f"{name} must lie between 0 and 1, not {getattr(self, name)!r}")
+        for name in ("clip", "epsilon"):
+            if not _number(getattr(self, name)) or not getattr(self, name) > 0:
+                raise TrainingConfigError(f"{name} must be above 0, not {getattr(self, name)!r}")
+        betas, snapshots = self.betas, self.snapshots
+        if not (
+            isinstance(betas, tuple)
+            and len(betas) == 2
+            and all(_number(beta) and 0 <= beta < 1 for beta in betas)
         ):
-            value = getattr(self, name)
-            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-                raise TrainingConfigError(f"{name} must be a whole number of at least 1, not {value!r}")
-        if self.vocabulary < 260:
-            raise TrainingConfigError(
-                f"vocabulary must be at least 260 (256 bytes and the control tokens), not {self.vocabulary}"
-            )
-        for name, low, high in (
-            ("learning_rate", 0, 1),
-            ("cooldown", 0, 1),
-            ("label_smoothing", 0, 1),
-            ("weight_decay", 0, 1),
-        ):
-            value = getattr(self, name)
-            if not isinstance(value, int | float) or not low <= value <= high:
-                raise TrainingConfigError(f"{name} must lie between {low} and {high}, not {value!r}")
-        if self.clip <= 0:
-            raise TrainingConfigError(f"clip must be above 0, not {self.clip!r}")
-        if self.schedule not in get_args(Schedule):
-            raise TrainingConfigError(
-                f"schedule must be one of {', '.join(get_args(Schedule))}, not {self.schedule!r}"
-            )
-        if self.precision not in ("auto", "float32", "bfloat16"):
-            raise TrainingConfigError(f"precision must be auto, float32 or bfloat16, not {self.precision!r}")
+            raise TrainingConfigError(f"betas must be two numbers of at least 0 and below 1, not {betas!r}")
+        if not (isinstance(snapshots, tuple) and all(_whole(step, 1) for step in snapshots)):
+            raise TrainingConfigError(f"snapshots must be a list of steps from 1 on, not {snapshots!r}")
+        for name, choices in (("schedule", Schedule), ("precision", Precision)):
+            if getattr(self, name) not in get_args(choices):
+                raise TrainingConfigError(
+                    f"{name} must be one of {', '.join(get_args(choices))}, not {getattr(self, name)!r}"
+                )
+        self._check_model()
+
+    def _check_model(self) -> None:
+        if not isinstance(self.model, dict):
+            raise TrainingConfigError(f"model must be a table with a preset, not {self.model!r}")
         preset = self.model.get("preset", "small")
-        if preset not in PRESETS:
+        if not isinstance(preset, str) or preset not in PRESETS:
             raise TrainingConfigError(f"model.preset must be one of {', '.join(PRESETS)}, not {preset!r}")
+        if "vocabulary" in self.model:
+            raise TrainingConfigError("model.vocabulary follows from the tokenizer; set vocabulary instead")
+        try:
+            TransformerConfig.from_dict({"vocabulary": self.vocabulary, **self.model_options()})
+        except ConfigError as error:
+            raise TrainingConfigError(f"model: {error}") from error
 
     def model_options(self) -> dict[str, Any]:
         """The preset's sizes with this run's own changes."""
@@ -149,7 +176,6 @@ class TrainingConfig:
             OSError,
             UnicodeDecodeError,
             tomllib.TOMLDecodeError,
-            TypeError,
             TrainingConfigError,
         ) as error:
             raise TrainingConfigError(f"{path}: {error}") from error

@@ -34,6 +34,11 @@ class Processes:
         """Does any process say yes? All get the same answer."""
         return self.sum(float(value)) > 0
 
+    def wait(self) -> None:
+        """Go on when every process has come this far."""
+        if self.world > 1:
+            distributed.barrier()
+
     @classmethod
     def join(cls, device: torch.device) -> Processes:
         """Join the group that ``torchrun`` announces (gloo on a CPU, NCCL on CUDA), or stand alone."""

@@ -25,8 +25,9 @@ class Scores:
 
 
 def corpus_scores(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> Scores:
-    """Cased, detokenised sacreBLEU and chrF, each hypothesis against all of its references (their number
-    may differ).
+    """Cased, detokenised sacreBLEU and chrF, each hypothesis against all of its references.
+
+    Their number may differ from sentence to sentence; the signatures then say ``nrefs:var``.
     """
     from sacrebleu.metrics import BLEU, CHRF
 
@@ -34,9 +35,7 @@ def corpus_scores(hypotheses: Sequence[str], references: Sequence[Sequence[str]]
     columns = [[group[i] if i < len(group) else None for group in references] for i in range(longest)]
     bleu, chrf = BLEU(), CHRF()
     bleu_score = bleu.corpus_score(hypotheses, columns)  # type: ignore[arg-type]
-    # chrF has no notion of a missing reference: repeating one changes nothing, since it takes the best.
-    filled = [[group[min(i, len(group) - 1)] for group in references] for i in range(longest)]
-    chrf_score = chrf.corpus_score(hypotheses, filled)
+    chrf_score = chrf.corpus_score(hypotheses, columns)  # type: ignore[arg-type]
     return Scores(bleu_score.score, chrf_score.score, str(bleu.get_signature()), str(chrf.get_signature()))
 
 
@@ -53,24 +52,3 @@ def mean_loss(model: Transformer, pairs: EncodedPairs, tokens: int = 8000) -> fl
         count += batch.tokens
     model.train(was_training)
     return total / count
-
-
-def published_tokens(texts: Sequence[str], language: str) -> list[str]:
-    """Texts as the published Multi30k references: lowercased, punctuation normalised, Moses tokens."""
-    from sacremoses import MosesPunctNormalizer, MosesTokenizer
-
-    normalizer, tokenizer = MosesPunctNormalizer(language), MosesTokenizer(language)
-    return [tokenizer.tokenize(normalizer.normalize(text.lower()), return_str=True) for text in texts]
-
-
-def lowercased_tokenised_bleu(hypotheses: Sequence[str], references: Sequence[str], language: str) -> float:
-    """The metric of the published Multi30k table; never to be mixed with cased sacreBLEU.
-
-    Args:
-        hypotheses: plain text, tokenised here by :func:`published_tokens`.
-        references: lowercased tokenised references as distributed with the corpus.
-    """
-    from sacrebleu.metrics import BLEU
-
-    bleu = BLEU(tokenize="none", force=True)
-    return float(bleu.corpus_score(published_tokens(hypotheses, language), [list(references)]).score)

@@ -79,6 +79,8 @@ class Trainer:
     def run(self, max_minutes: float | None = None, on_evaluation: Callable[[], None] | None = None) -> None:
         """Train to the end, or until ``max_minutes`` of training (all sittings added up) are over."""
         progress, config = self.progress, self.config
+        if progress.since_best >= config.patience:  # a run that had stopped by itself is opened again
+            return
         if not progress.precision:
             progress.precision = self._choose_precision()
         self.model.train()

@@ -54,22 +54,27 @@ def tidy(corpus: Corpus) -> Corpus:
     return replace(corpus, train=clean(corpus.train), development=clean(corpus.development))
 
 
-def _start(config: TrainingConfig, corpus: Corpus, init: Path | None) -> tuple[Transformer, Tokenizer]:
-    """A new model and tokenizer, or those of a bundle."""
+def _new_tokenizer(config: TrainingConfig, corpus: Corpus, init: Path | None) -> Tokenizer:
+    """Learnt from the training side, or that of a bundle."""
+    if init is not None:
+        return load_bundle(init).tokenizer
+    texts = [text for pair in corpus.train for text in (pair.source, pair.target)]
+    return Tokenizer.train(texts, config.vocabulary)
+
+
+def _new_model(config: TrainingConfig, vocabulary: int, init: Path | None) -> Transformer:
+    """Random weights that follow from the seed, or those of a bundle."""
     torch.manual_seed(config.seed)
-    if init is None:
-        texts = [text for pair in corpus.train for text in (pair.source, pair.target)]
-        tokenizer = Tokenizer.train(texts, config.vocabulary)
-        return Transformer(TransformerConfig(vocabulary=len(tokenizer), **config.model_options())), tokenizer
-    bundle = load_bundle(init)
-    asked = TransformerConfig(vocabulary=bundle.model.config.vocabulary, **config.model_options())
-    if replace(asked, dropout=bundle.model.config.dropout) != bundle.model.config:
-        raise AtlasError(
-            f"{init}: this bundle's model is not the one in the configuration; make their model options equal"
-        )
-    model = Transformer(asked)
-    model.load_state_dict(bundle.model.state_dict())
-    return model, bundle.tokenizer
+    model = Transformer(TransformerConfig(vocabulary=vocabulary, **config.model_options()))
+    if init is not None:
+        other = load_bundle(init).model
+        if replace(model.config, dropout=other.config.dropout) != other.config:
+            raise AtlasError(
+                f"{init}: this bundle's model is not the one in the configuration; make their model "
+                f"options equal"
+            )
+        model.load_state_dict(other.state_dict())
+    return model
 
 
 def train_from_config(
@@ -103,20 +108,13 @@ def train_from_config(
     report = Reporter(quiet=quiet or not processes.first)
     corpus = tidy(load_corpus(config, source))
     report.say(f"{corpus.name}: {corpus.report}")
-    if not corpus.train or not corpus.development:
-        raise AtlasError(
-            f"{corpus.name}: {len(corpus.train)} training and {len(corpus.development)} development "
-            f"pairs; both are needed"
-        )
-    tokenizer_file = run / "tokenizer.json"
-    if tokenizer_file.is_file():
-        tokenizer = Tokenizer.load(tokenizer_file)
-        model = Transformer(TransformerConfig(vocabulary=len(tokenizer), **config.model_options()))
-    else:
-        model, tokenizer = _start(config, corpus, init)
-        if processes.first:
-            run.mkdir(parents=True, exist_ok=True)
-            tokenizer_file.write_text(tokenizer.to_json(), encoding="utf-8")
+    folder = RunFolder(run)
+    if processes.first and not folder.exists():
+        folder.save_tokenizer(_new_tokenizer(config, corpus, init))
+    processes.wait()
+    tokenizer = folder.load_tokenizer()
+    # A run that was stopped before its first state begins again from the same weights.
+    model = _new_model(config, len(tokenizer), None if folder.exists() else init)
     model.to(where)
     check = group_references("development", corpus.development)
     check = replace(
@@ -129,12 +127,16 @@ def train_from_config(
         EncodedPairs(corpus.development, tokenizer, config.longest),
         check,
     )
+    if not len(sentences.train) or not len(sentences.development):
+        raise AtlasError(
+            f"{corpus.name}: {len(sentences.train)} training and {len(sentences.development)} development "
+            f"pairs of at most {config.longest} tokens; both are needed"
+        )
     report.say(
         f"{len(sentences.train):,} training pairs ({sentences.train.dropped} longer than "
         f"{config.longest} tokens left out), {len(sentences.development):,} development pairs, "
         f"{sum(p.numel() for p in model.parameters()):,} parameters on {where}"
     )
-    folder = RunFolder(run)
     trainer = Trainer(model, tokenizer, sentences, config, folder, processes, report)
     if trainer.progress.step:
         report.say(f"resumed at step {trainer.progress.step:,}")

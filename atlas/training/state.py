@@ -13,11 +13,13 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from atlas.errors import AtlasError
 from atlas.model.transformer import Transformer
+from atlas.text.tokenizer import Tokenizer
 
 
 class RunError(AtlasError):
@@ -90,6 +92,21 @@ class RunFolder:
         """Is there a state to resume from?"""
         return (self.path / "latest").is_file()
 
+    def save_tokenizer(self, tokenizer: Tokenizer) -> None:
+        """Keep the run's tokenizer, whole or not at all."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        partial = self.path / "tokenizer.new"
+        partial.write_text(tokenizer.to_json(), encoding="utf-8")
+        os.replace(partial, self.path / "tokenizer.json")
+
+    def load_tokenizer(self) -> Tokenizer:
+        """The run's tokenizer.
+
+        Raises:
+            TokenizerError: it is missing or damaged.
+        """
+        return Tokenizer.load(self.path / "tokenizer.json")
+
     def save(
         self, model: Transformer, optimizer: torch.optim.Optimizer, progress: Progress, config: dict[str, Any]
     ) -> None:
@@ -127,7 +144,7 @@ class RunFolder:
                 load_file(folder / "model.safetensors"),
                 load_file(folder / "optimizer.safetensors"),
             )
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, SafetensorError) as error:
             raise RunError(f"{folder}: this state cannot be read: {error}") from error
         for key, value in config.items():
             if key != "steps" and saved["config"].get(key) != value:

@@ -1,0 +1,143 @@
+"""Stopped at any moment, a run goes on to the same numbers, to the bit."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+import atlas.training.state as state_module
+from atlas.text.tokenizer import TokenizerError
+from atlas.training.state import RunError
+from tests.training.small import Stopped, equal, outcome, settings, state_of, train
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.parametrize("step", [1, 3, 4, 7, 12])
+def test_an_exception_at_any_step(step: int, corpus: Path, whole: Path, tmp_path: Path):
+    """Before the first state, right after one, at an evaluation, between states, at the very end."""
+    train(settings(corpus), tmp_path, stop=step)
+    train(settings(corpus), tmp_path)
+    assert outcome(tmp_path).same(outcome(whole))
+
+
+def test_twice_in_a_row_and_after_the_end(corpus: Path, whole: Path, tmp_path: Path):
+    config = settings(corpus)
+    for step in (5, 8):
+        train(config, tmp_path, stop=step)
+    train(config, tmp_path)
+    (tmp_path / "bundle" / "config.json").unlink()
+    train(config, tmp_path)
+    assert outcome(tmp_path).same(outcome(whole))
+
+
+def test_a_process_that_is_killed(corpus: Path, whole: Path, tmp_path: Path):
+    script = (
+        "import json, os, signal, sys\n"
+        "from pathlib import Path\n"
+        "import torch\n"
+        "torch.set_num_threads(1)\n"
+        "import atlas.training.run as run\n"
+        "from tests.training.small import stopping_at, train_from_config\n"
+        "from atlas.training.config import TrainingConfig\n"
+        "run.Reporter = stopping_at(8, lambda: os.kill(os.getpid(), signal.SIGKILL))\n"
+        "folder = Path(sys.argv[1])\n"
+        "config = TrainingConfig.from_dict(json.loads(sys.argv[2]))\n"
+        "train_from_config(config, out=folder / 'bundle', run=folder / 'run', quiet=True, device='cpu')\n"
+    )
+    config = settings(corpus)
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(tmp_path), json.dumps(config.to_dict())],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    assert state_of(tmp_path)["progress"]["step"] == 6
+    train(config, tmp_path)
+    assert outcome(tmp_path).same(outcome(whole))
+
+
+@pytest.mark.parametrize("file", ["model.safetensors", "optimizer.safetensors"])
+def test_while_a_state_is_being_written(file: str, corpus: Path, whole: Path, tmp_path: Path):
+    """The half-written state is not taken for one: the run goes on from the one before."""
+    config, save_file = settings(corpus), state_module.save_file
+
+    def fails(tensors: dict[str, torch.Tensor], path: Path) -> None:
+        if path.parent.name == "state-6" and path.name == file:
+            path.write_bytes(b"half")
+            raise Stopped
+        save_file(tensors, path)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(state_module, "save_file", fails)
+        with pytest.raises(Stopped):
+            train(config, tmp_path)
+    assert (tmp_path / "run" / "state-6" / file).read_bytes() == b"half"
+    assert state_of(tmp_path)["progress"]["step"] == 3
+    train(config, tmp_path)
+    assert outcome(tmp_path).same(outcome(whole))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"learning_rate": 1e-3},
+        {"seed": 2},
+        {"tokens": 300},
+        {"model": {"dropout": 0.2}},
+        {"betas": [0.9, 0.99]},
+    ],
+)
+def test_a_changed_configuration_is_refused_in_one_line(change: dict, corpus: Path, whole: Path):
+    (name,) = change
+    with pytest.raises(RunError) as caught:
+        train(settings(corpus, **change), whole)
+    message = str(caught.value)
+    assert message.startswith(f"{whole / 'run'}: this run has {name} = ")
+    assert message.endswith("; use another --run folder to start anew") and "\n" not in message
+
+
+def test_more_steps_may_be_asked_for_on_the_way(corpus: Path, whole: Path, tmp_path: Path):
+    train(settings(corpus, steps=7), tmp_path)
+    assert state_of(tmp_path)["progress"]["step"] == 7
+    train(settings(corpus), tmp_path)
+    for name, tensors in outcome(whole).tensors.items():
+        if "average" not in name:  # the end at 7 is one more point to average over
+            assert equal(tensors, outcome(tmp_path).tensors[name]), name
+    steps = [row["step"] for row in outcome(tmp_path).history]
+    assert steps == [4, 7, 8, 12]
+
+
+def test_a_damaged_state_is_named(corpus: Path, tmp_path: Path):
+    train(settings(corpus), tmp_path, stop=5)
+    file = tmp_path / "run" / "state-3" / "optimizer.safetensors"
+    file.write_bytes(file.read_bytes()[:100])
+    with pytest.raises(RunError, match="state-3: this state cannot be read: "):
+        train(settings(corpus), tmp_path)
+
+
+def test_a_missing_tokenizer_is_named(corpus: Path, tmp_path: Path):
+    train(settings(corpus), tmp_path, stop=5)
+    (tmp_path / "run" / "tokenizer.json").unlink()
+    with pytest.raises(TokenizerError, match="tokenizer.json: cannot be read"):
+        train(settings(corpus), tmp_path)
+
+
+def test_only_the_newest_state_is_kept_with_all_of_the_optimiser(whole: Path):
+    assert [path.name for path in (whole / "run").glob("state-*")] == ["state-12"]
+    folder = whole / "run" / "state-12"
+    moments = load_file(folder / "optimizer.safetensors")
+    names = set(load_file(folder / "model.safetensors"))
+    assert {name.rpartition("/")[0] for name in moments} == names
+    assert {name.rpartition("/")[2] for name in moments} == {"step", "exp_avg", "exp_avg_sq"}
+    assert {float(tensor) for name, tensor in moments.items() if name.endswith("/step")} == {12.0}
