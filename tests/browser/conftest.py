@@ -85,7 +85,7 @@ def visitor(chromium: Browser, server: str) -> Iterator[Visitor]:
 
 @pytest.fixture
 def visit(chromium: Browser) -> Iterator[OpenPage]:
-    """Opens a whole address as a new visitor and gives the page; at the end no request has left the machine."""
+    """Opens a whole address as a new visitor, gives the page, and sees that no request left the machine."""
     visits: list[Visit] = []
 
     def open_page(url: str, *, dark: bool = False) -> Page:

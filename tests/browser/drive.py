@@ -16,6 +16,10 @@ from urllib.parse import urlparse
 
 import pytest
 from playwright.sync_api import Page, Request, WebSocket
+from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+from websockets.sync.client import connect
+from websockets.typing import Subprotocol
 
 ROOT = Path(__file__).resolve().parents[2]
 CHROMIUM = os.environ.get("CHROMIUM", "/usr/bin/chromium")
@@ -40,10 +44,18 @@ def free_port() -> int:
 
 
 @contextmanager
-def running_server(bundles: Path, log: Path, script: Path = ROOT / "app.py") -> Iterator[str]:
-    """The app as a process of its own, cold; yields its address and ends it by its process id."""
+def running_server(
+    bundles: Path, log: Path, streamlit: tuple[str, ...] = ("-m", "streamlit")
+) -> Iterator[str]:
+    """The app as a process of its own, cold; yields its address and ends it by its process id.
+
+    Args:
+        bundles: a bundle, or a folder of bundles.
+        log: what the server writes goes there.
+        streamlit: what Python runs; a module or a script that takes the arguments of ``streamlit``.
+    """
     port = free_port()
-    command = [sys.executable, "-m", "streamlit", "run", str(script), "--server.port", str(port)]
+    command = [sys.executable, *streamlit, "run", str(ROOT / "app.py"), "--server.port", str(port)]
     command += ["--server.headless", "true", "--server.address", "127.0.0.1"]
     environment = os.environ | {
         "ATLAS_CHECKPOINTS": str(bundles),
@@ -74,6 +86,27 @@ def wait_until_healthy(address: str, process: subprocess.Popen[bytes], log: Path
         except (urllib.error.URLError, OSError):
             time.sleep(0.1)
     pytest.fail(f"the server did not start:\n{log.read_text()}")
+
+
+def run_session(address: str, page: str) -> str:
+    """What a tab does without drawing: one session over a web socket, until its script has finished.
+
+    Returns:
+        The HTML elements that the page sent, joined.
+    """
+    url = address.replace("http", "ws", 1) + "/_stcore/stream"
+    parts: list[str] = []
+    with connect(url, subprotocols=[Subprotocol("streamlit")], max_size=None) as tab:
+        start = BackMsg()
+        start.rerun_script.page_name = page
+        tab.send(start.SerializeToString())
+        while True:
+            message = ForwardMsg()
+            message.ParseFromString(tab.recv(timeout=PATIENCE_MS / 1000))
+            if message.WhichOneof("type") == "delta":
+                parts.append(message.delta.new_element.html.body)
+            elif message.WhichOneof("type") == "script_finished":
+                return "".join(parts)
 
 
 class Visit:

@@ -1,8 +1,10 @@
-"""The app, with a line in the server's log for each engine that is loaded, and a load that takes a second."""
+"""``streamlit`` with a line in its log for each engine that the app loads, and a load that takes a second."""
 
 import sys
 import time
 from pathlib import Path
+
+from streamlit.web.cli import main
 
 from atlas.engine import Engine
 from atlas.ui import models
@@ -16,4 +18,6 @@ class CountingEngine(Engine):
         return Engine.load(path, device)
 
 
-models.Engine = CountingEngine
+if __name__ == "__main__":
+    models.Engine = CountingEngine
+    main()
