@@ -32,14 +32,22 @@ class TimedTrace:
 class SharedEngine:
     """An engine behind a gate: one pass over the model at a time, whoever asks.
 
-    Every method that runs the model holds the gate; everything else is read from the engine itself.
+    The methods here run the model and hold the gate. What describes the model (``config``, ``tokenizer``,
+    ``hash`` and so on) is read from the engine itself; nothing else of it can be reached.
     """
+
+    _DESCRIPTION = frozenset(
+        ["name", "hash", "config", "tokenizer", "source_language", "target_language", "device", "card"]
+        + ["history", "parameters", "positions"]
+    )
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._gate = Gate()
 
     def __getattr__(self, name: str) -> Any:
+        if name not in self._DESCRIPTION:
+            raise AttributeError(f"a shared engine has no {name!r}")
         return getattr(self._engine, name)
 
     def translate(

@@ -67,7 +67,7 @@ def test_passes_take_turns_and_answers_are_not_mixed(bundle: Path) -> None:
     sentences = [f"Sentence number {number}." for number in range(12)]
     with ThreadPoolExecutor(12) as pool:
         traces = list(pool.map(lambda text: cached_trace(engine, text, SearchOptions()).trace, sentences))
-    assert engine.most_at_once == 1
+    assert engine._engine.most_at_once == 1  # type: ignore[attr-defined]
     for sentence, trace in zip(sentences, traces, strict=True):
         assert trace.source == sentence
         alone = FakeEngine().trace(sentence)
@@ -79,11 +79,11 @@ def test_a_trace_is_computed_once_for_the_same_question(bundle: Path) -> None:
     engine = load_engine(bundle)
     first = cached_trace(engine, "A cat.", SearchOptions())
     assert cached_trace(engine, "A cat.", SearchOptions()) is first
-    assert engine.passes == 1
+    assert engine._engine.passes == 1
     cached_trace(engine, "A cat.", SearchOptions(beam=2))
     cached_trace(engine, "A cat.", SearchOptions(), target="Un chat.")
     cached_trace(engine, "A cat.", SearchOptions(), prefix_ids=[5, 6])
-    assert engine.passes == 4
+    assert engine._engine.passes == 4
 
 
 def test_another_model_has_its_own_answers(bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -91,6 +91,14 @@ def test_another_model_has_its_own_answers(bundle: Path, monkeypatch: pytest.Mon
     other.hash = "0" * 64
     first = cached_trace(load_engine(bundle), "A cat.", SearchOptions())
     assert cached_trace(SharedEngine(other), "A cat.", SearchOptions()) is not first  # type: ignore[arg-type]
+
+
+def test_nothing_runs_the_model_past_the_gate(bundle: Path) -> None:
+    engine = load_engine(bundle)
+    assert engine.name == bundle.name
+    assert engine.config.positions == "sinusoidal"
+    with pytest.raises(AttributeError, match="'model'"):
+        _ = engine.model
 
 
 def test_errors_are_not_cached(bundle: Path) -> None:
