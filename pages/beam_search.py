@@ -20,7 +20,8 @@ $s(y)=\log p(y\mid x)\,/\,lp(|y|)$, where $|y|$ counts generated tokens, the end
 
 $$\text{gnmt: } lp=\Big(\frac{5+|y|}{6}\Big)^{\alpha}\qquad \text{average: } lp=|y|\qquad \text{none: } lp=1$$
 
-(gnmt: Wu et al. 2016, equation 14.)
+(gnmt: Wu et al. 2016, equation 14.) Tokens that were forced count in $\log p$, but neither in the score nor
+in $|y|$.
 
 **When it stops.** With two or more hypotheses in the beam the search goes on until the best total still
 alive, divided by the penalty at the length limit, cannot beat the worst finished score that would be returned

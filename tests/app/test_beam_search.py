@@ -195,6 +195,17 @@ def test_a_hypothesis_of_the_list_can_be_shown_in_the_tree(real_bundle: Path, se
     assert tree_of(test)["node"] == searched.hypotheses[1]
 
 
+def test_every_candidate_stands_in_a_table_once_it_is_opened(real_bundle: Path, searched: Trace) -> None:
+    test = open_search()
+    assert not test.dataframe
+    test.session_state["atlas.search.table"] = True
+    test.run()
+    assert not test.exception
+    table = test.dataframe[0].value
+    assert len(table) == len(searched.search) - 1
+    assert table["Text"].iloc[-1] == searched.text(len(searched.search) - 1)
+
+
 def test_the_root_is_a_node_too(real_bundle: Path) -> None:
     test = open_search(node="1")
     assert tree_of(test)["node"] == 0

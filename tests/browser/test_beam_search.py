@@ -205,8 +205,6 @@ def test_html_like_text_is_shown_literally(visitor: Visitor) -> None:
 
 @pytest.mark.case("U4")
 def test_the_first_visit_may_be_this_page(visitor: Visitor) -> None:
-    visit: Visit = visitor("beam_search")
-    assert (
-        visit.page.locator(".tree svg").get_attribute("aria-label", timeout=5000).startswith("Search tree:")
-    )
+    visit = visitor("beam_search")
+    expect(visit.page.locator(".tree svg")).to_have_attribute("aria-label", re.compile("^Search tree:"))
     assert part(visit.page, "count").inner_text().startswith("step ")
