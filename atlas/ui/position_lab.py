@@ -63,8 +63,8 @@ def shuffle_numbers(result: ShuffleResult, has_positions: bool) -> None:
     st.metric(
         "Without positions: largest difference",
         f"{result.largest_without:.2g}",
-        help="Between the encoder's outputs for the shuffled words and its outputs for the original words put in "
-        "the shuffled order. Rounding only: they are the same vectors, shuffled.",
+        help="Between the encoder's outputs for the shuffled words and its outputs for the original words, "
+        "put in the shuffled order. Rounding only: they are the same vectors, shuffled.",
     )
     if has_positions:
         st.metric(
