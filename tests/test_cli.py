@@ -346,6 +346,30 @@ def test_evaluate_multi30k_has_both_metrics_and_writes_the_translations(tiny_bun
     assert "lowercased tokenised BLEU" in text
 
 
+def test_scores_go_into_the_card_once(tiny_bundle, corpora, tmp_path):
+    bundle = tmp_path / "scored"
+    save_bundle(load_bundle(tiny_bundle), bundle)
+    evaluate = [
+        "evaluate",
+        bundle,
+        "--test",
+        "multi30k-2016",
+        "--from",
+        corpora,
+        "--max-length",
+        4,
+        "--beam",
+        1,
+    ]
+    for _ in range(2):
+        result = as_json(*evaluate, "--card")
+    card = load_bundle(bundle).card
+    assert card.startswith("# tiny")
+    assert card.count(result["signature"]) == 1
+    assert "atlas evaluate tiny --test multi30k-2016 --beam 1 --max-length 4" in card
+    assert "leave out --limit or --card" in refused(*evaluate, "--card", "--limit", 1)
+
+
 def test_a_model_of_other_languages_is_not_scored(tiny_bundle, corpora, tmp_path):
     bundle = load_bundle(tiny_bundle)
     other = Bundle("other", "en", "de", bundle.model, bundle.tokenizer)
