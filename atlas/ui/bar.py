@@ -94,7 +94,7 @@ def translation_line(trace: Trace, facts: list[str]) -> None:
     """The best hypothesis, tinted, with where it comes from."""
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         show_translation(trace, int(trace.hypotheses[0]))
-        show_facts(facts)
+        show_facts(facts, width="content")
 
 
 def saved_bar(trace: Trace, file_name: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Iterable, Sequence
+from typing import Literal
 
 import streamlit as st
 
@@ -70,6 +71,6 @@ def show_tint_legend() -> None:
     st.html(f'<div style="font-size:.875rem;opacity:.85">{words} {steps}</div>')
 
 
-def show_facts(facts: Iterable[str]) -> None:
-    """Short facts in one small line, shown literally."""
-    st.html(f'<div style="font-size:.875rem;opacity:.75">{html.escape(" · ".join(facts))}</div>')
+def show_facts(facts: Iterable[str], *, width: Literal["stretch", "content"] = "stretch") -> None:
+    """Short facts in one small line, shown literally; ``"content"`` leaves the rest of a row to others."""
+    st.html(f'<div style="font-size:.875rem;opacity:.75">{html.escape(" · ".join(facts))}</div>', width=width)

@@ -15,6 +15,7 @@ from atlas.ui.markup import notice, show_facts, show_sentence, show_tint_legend,
 from atlas.ui.models import TimedTrace
 from atlas.ui.page import Page
 from atlas.ui.state import ViewState
+from atlas.ui.theme import is_dark
 from atlas.ui.words import target_words
 
 MAX_LINES = 50
@@ -134,7 +135,7 @@ def _details(trace: Trace, index: int) -> None:
     with left:
         _n_best(trace)
     with right:
-        st.caption(f"Cross-attention of layer {trace.search.cross.shape[1]}, the mean over its heads")
+        st.caption(f"Cross-attention of layer {aligning_layer(trace) + 1}, the mean over its heads")
         st.plotly_chart(
             cross_attention(trace),
             width="stretch",
@@ -144,10 +145,18 @@ def _details(trace: Trace, index: int) -> None:
         )
 
 
+def aligning_layer(trace: Trace) -> int:
+    """The layer whose cross-attention aligns words best: the last but one.
+
+    Garg et al. 2019, "Jointly Learning to Align and Translate with Transformer Models", found this; with one
+    layer it is that one.
+    """
+    return max(trace.search.cross.shape[1] - 2, 0)
+
+
 def cross_attention(trace: Trace) -> go.Figure:
-    """The small picture under a translation: last layer, mean over heads, words, control tokens hidden."""
-    last = trace.search.cross.shape[1] - 1
-    seen = view(trace, "cross", layer=last, head="mean", unit="words", special=False)
+    """The small picture under a translation: one layer, mean over heads, words, control tokens hidden."""
+    seen = view(trace, "cross", layer=aligning_layer(trace), head="mean", unit="words", special=False)
     head = HeadMap(
         weights=seen.weights,
         queries=seen.query_labels,
@@ -155,7 +164,7 @@ def cross_attention(trace: Trace) -> go.Figure:
         kind="cross",
         rows="word predicted",
     )
-    return heatmap(head, dark=st.context.theme.type == "dark")
+    return heatmap(head, dark=is_dark())
 
 
 def _n_best(trace: Trace) -> None:
