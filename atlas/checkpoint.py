@@ -106,6 +106,8 @@ def save_bundle(bundle: Bundle, path: Path, snapshots: Mapping[str, Path] | None
             json.dumps(description, indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
         )
         folder.chmod(0o755)
+        for file in folder.rglob("*"):
+            file.chmod(0o755 if file.is_dir() else 0o644)
         _replace(path, folder)
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
