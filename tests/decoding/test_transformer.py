@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ import torch
 from atlas.decoding import OptionsError, Recording, SearchOptions, beam_search, force_target, sample
 from atlas.decoding.beam import Found, SearchResult
 from atlas.decoding.bulk import search, translate_ids
+from atlas.engine import Engine
 from atlas.model import Cache, Recorder, Transformer, TransformerConfig
 from atlas.text.tokenizer import END_ID, PAD_ID, START_ID
 
@@ -262,3 +264,31 @@ def test_positions_of_the_callers_own():
         for table in (None, torch.zeros(4, 16, dtype=torch.float64))
     ]
     assert drawn[0].logprobs != drawn[1].logprobs
+
+
+@pytest.mark.case("B4")
+@pytest.mark.parametrize(
+    "options",
+    [
+        SearchOptions(beam=4, n_best=4),
+        SearchOptions(beam=3, n_best=3, penalty="average", stop="first", max_length=4),
+        SearchOptions(method="greedy"),
+        SearchOptions(method="sample", n_best=8, temperature=0.2, max_length=6),
+    ],
+)
+def test_a_trace_of_every_search_is_valid_and_adds_up_to_what_translate_returns(
+    options: SearchOptions, tiny_bundle: Path
+):
+    engine = Engine.load(tiny_bundle, device="cpu")
+    texts = ["I love you.", "Where is the station?"]
+    for trace, translation in zip(
+        engine.traces(texts, options), engine.translate(texts, options), strict=True
+    ):
+        trace.validate()
+        assert len(trace.hypotheses) == len(translation.hypotheses)
+        for node, hypothesis in zip(trace.hypotheses.tolist(), translation.hypotheses, strict=True):
+            path = trace.path(node)
+            assert tuple(token.id for token in path.outputs) == hypothesis.ids
+            assert path.logprobs.sum() == pytest.approx(hypothesis.logprob, abs=1e-4)
+            assert trace.search.cumulative[node] == pytest.approx(hypothesis.logprob, abs=1e-4)
+            assert trace.search.score[node] == pytest.approx(hypothesis.score, abs=1e-4)

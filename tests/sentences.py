@@ -1,0 +1,61 @@
+"""Fifty sentences of ours: everyday English, short and long, with names, numbers, questions, quotations."""
+
+SENTENCES = (
+    "Hello!",
+    "I'm hungry.",
+    "Where are you going?",
+    "It was raining when we left the house.",
+    "My brother works in a bakery near the station.",
+    "Could you open the window, please?",
+    "She has never been to Paris.",
+    "The train leaves at half past seven.",
+    "I don't know what you are talking about.",
+    "There were three cups of coffee on the table.",
+    "He forgot his umbrella again.",
+    "We should have called them yesterday.",
+    "Do you want some more soup?",
+    "The children are playing in the garden behind the school.",
+    "Tom said that he would come back before dinner.",
+    "I bought this coat because it was cheap.",
+    "Nobody answered the door.",
+    "If it snows tomorrow, we will stay at home.",
+    "This is the book that I told you about last week.",
+    "How many languages does your sister speak?",
+    "The old man sat down on a bench and fed the birds.",
+    "You can leave your bag here.",
+    "They got married in 1998 and moved to Canada two years later.",
+    "I would rather walk than wait for the bus.",
+    "Her answer was short, but it made everyone laugh.",
+    "Please don't tell my parents.",
+    "The water is too cold for swimming.",
+    "What time did you go to bed last night?",
+    "Mary can play the piano better than I can.",
+    "He lost his keys on the beach.",
+    "I'm sorry, but the museum is closed on Mondays.",
+    "We have lived in this town for more than twenty years.",
+    "The doctor told me to drink less coffee and to sleep more.",
+    "Is there a good restaurant around here?",
+    "Let me know as soon as you arrive.",
+    "The cat jumped onto the roof and refused to come down.",
+    "I thought I had seen that film before.",
+    "It's not easy to find a quiet place to read in this city.",
+    "Someone has eaten all the cheese.",
+    "My grandmother used to make bread every Sunday.",
+    "He opened the letter, read it twice, and put it back into his pocket without a word.",
+    "The animal didn't cross the street because it was too tired.",
+    '"Why are you crying?" asked the little girl.',
+    "Although the road was long and the night was dark, the two friends walked on and talked about the "
+    "days when they were still at school.",
+    "I have to finish this work before my boss comes back from his holiday, so I can't go to the cinema "
+    "with you tonight.",
+    "When the teacher came into the room, the students stopped talking, opened their books, and waited "
+    "for the first question.",
+    "If you had told me that you needed money, I would have given you some, but now I have already "
+    "spent everything on a new bicycle.",
+    "The house that my uncle built by the river is so small that only one person can sleep in it, but "
+    "he says that it is the most beautiful place in the world.",
+    "We waited for more than an hour at the airport, and then a tired woman with two heavy suitcases "
+    "came up to us and asked whether we knew where she could find a taxi.",
+    "Yesterday I met an old friend whom I hadn't seen for ten years; we drank tea, looked at "
+    "photographs of our children, and promised each other that we would not wait so long the next time.",
+)
