@@ -94,7 +94,8 @@ class ViewState:
             return value
         written = self._keys[name].write
         asked, shown = written(value), written(default)
-        message = f'{name}="{asked}" is not here: expected {expected}. Shown instead: "{shown}".'
+        instead = f'Shown instead: "{shown}".' if shown else "The default is shown instead."
+        message = f'{name}="{asked}" is not here: expected {expected}. {instead}'
         self[name] = default
         self._notices[name] = message
         return default

@@ -173,6 +173,16 @@ def test_a_layer_or_head_too_many_gets_a_notice(no_bundles: None) -> None:
     assert component(test, "attention.mosaic")["chosen"] == [1, 0]
 
 
+def test_words_that_are_not_there_get_a_notice(no_bundles: None) -> None:
+    trace = make_trace()
+    test = open_saved(trace, words="1.99")
+    assert not test.exception
+    assert (
+        f"rows from 0 to {len(trace.source_tokens) - 1}. The default is shown instead." in html_of(test)
+        and test.query_params["words"] == ""
+    )
+
+
 def test_masked_cells_are_exactly_zero_and_marked(no_bundles: None) -> None:
     test = clean(open_saved(make_trace(), kind="decoder"))
     weights = heatmap_weights(test)

@@ -5,7 +5,7 @@ Layers and heads count from 1 in the address and on the screen, from 0 in traces
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import parse_qsl, urlencode
@@ -17,6 +17,7 @@ from atlas.trace import Trace
 from atlas.trace.views import Head, Kind, View, view
 from atlas.ui import keys
 from atlas.ui.keys import Key
+from atlas.ui.markup import notice
 from atlas.ui.page import Page
 from atlas.ui.state import ViewState
 
@@ -212,10 +213,15 @@ def settle(page: Page) -> tuple[Located, HeadGrid]:
         "layer", lambda layer: layer <= grid.layers, grid.layers, f"a layer from 1 to {grid.layers}"
     )
     state.restrict("head", grid.columns.__contains__, "1", f"a head from 1 to {grid.heads}, mean or max")
+    show_new_notices(state, known)
+    return Located(Choice.of(page), trace, located.node), grid
+
+
+def show_new_notices(state: ViewState, known: Collection[str]) -> None:
+    """Show here the notices that came after the top of the page was drawn, where ``known`` ones are shown."""
     for message in state.notices:
         if message not in known:
-            page.complain(message)
-    return Located(Choice.of(page), trace, located.node), grid
+            notice(message)
 
 
 def _has_rows(trace: Trace, path: tuple[int, ...]) -> bool:

@@ -10,7 +10,7 @@ import streamlit as st
 from atlas.figures.heatmap import KINDS, HeadMap
 from atlas.figures.mosaic import HeadGrid
 from atlas.trace import Trace
-from atlas.ui.attention.choice import Choice, write_choice
+from atlas.ui.attention.choice import Choice, show_new_notices, write_choice
 from atlas.ui.markup import show_sentence
 from atlas.ui.page import Page
 from atlas.ui.state import ViewState
@@ -125,12 +125,14 @@ def query_words(state: ViewState, head: HeadMap) -> list[int]:
     if st.session_state.get(_SIGNATURE, signature) != signature:
         state["words"] = ()
     st.session_state[_SIGNATURE] = signature
+    known = state.notices
     state.restrict(
         "words",
         lambda rows: all(row < len(head.queries) for row in rows),
         (),
         f"rows from 0 to {len(head.queries) - 1}",
     )
+    show_new_notices(state, known)
     st.multiselect(
         f"Words to follow: {head.rows}",
         range(len(head.queries)),
