@@ -29,7 +29,7 @@ KINDS: Final[dict[str, str]] = {
 }
 """The three kinds of attention and their full names."""
 
-_FEW: Final = 60
+_FEW: Final = 40
 """Up to so many tokens a side every tick is labelled, and a hover can read its labels from the ticks."""
 
 
@@ -108,14 +108,21 @@ def _hover(head: HeadMap) -> str:
     )
 
 
+def _axis(labels: Sequence[str], **more: Any) -> dict[str, Any]:
+    """Ticks that fit half a page: smaller from 25 labels on, and not every one from 41 on."""
+    size = 13 if len(labels) <= 24 else 10
+    return style.token_axis(labels, every=-(-len(labels) // _FEW) or 1, tickfont={"size": size}, **more)
+
+
 def _overlay(cells: NDArray[np.bool_], message: str, colour: str) -> go.Heatmap:
     """A flat layer over some cells whose hover is one constant sentence."""
+    pair = "<b>%{y} → %{x}</b><br>" if max(cells.shape) <= _FEW else ""
     return go.Heatmap(
         z=np.where(cells, np.float32(0), np.float32("nan")),
         colorscale=[[0, colour], [1, colour]],
         showscale=False,
         hoverongaps=False,
-        hovertemplate=f"<b>%{{y}} → %{{x}}</b><br>{message}<extra></extra>",
+        hovertemplate=f"{pair}{message}<extra></extra>",
     )
 
 
@@ -182,11 +189,11 @@ def heatmap(
         )
     slanted = columns > 6
     figure.update_xaxes(
-        **style.token_axis(head.keys, side="top", tickangle=-60 if slanted else 0, automargin=False),
+        **_axis(head.keys, side="top", tickangle=-60 if slanted else 0, automargin=False),
         title={"text": "key", "font": {"color": style.text_colour("key", dark)}, "standoff": 4},
     )
     figure.update_yaxes(
-        **style.token_axis(head.queries, range=[max(rows, 1) - 0.5, -0.5]),
+        **_axis(head.queries, range=[max(rows, 1) - 0.5, -0.5]),
         title={"text": style.escape(head.rows), "font": {"color": style.text_colour("query", dark)}},
     )
     labels_height = 7 * max(map(len, head.keys), default=0) if slanted else 16
