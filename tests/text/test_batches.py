@@ -47,6 +47,15 @@ def test_long_pairs_are_left_out_and_counted(pairs, longest):
         assert encoded.target[number] == [START_ID, *TOKENIZER.source(pair.target)]
 
 
+def test_a_wide_pair_makes_only_its_own_batch_small():
+    wide = Pair("the cat saw the dog " * 8, "a")
+    narrow = [Pair("a", "Le chat")] * 10
+    encoded = EncodedPairs([wide, *narrow], TOKENIZER)
+    width = max(len(encoded.source[0]), 10 * len(encoded.target[1]))
+    order = encoded.order(width, 0, 0)
+    assert sorted(len(numbers) for numbers in order) == [1, 10], "the next batch has its whole budget"
+
+
 def test_epochs_and_seeds_differ_and_lengths_stay_together():
     pairs = [Pair(a, b) for a in ENGLISH for b in FRENCH]
     encoded = EncodedPairs(pairs, TOKENIZER)
