@@ -27,8 +27,8 @@ class StepSummary:
         candidates: continuations that were compared.
         counts: how many of them met each fate, indexed by the fate's number.
         worst_kept: smallest total log-probability among those kept or cut; None where there is none.
-        leader: node id with the largest normalised score among those kept, finished or cut at this step; None
-            when every candidate was pruned.
+        leader: node id with the largest normalised score among those in play after the step: kept or cut
+            at it, or finished at it or before; None where there is none.
     """
 
     step: int
@@ -61,11 +61,13 @@ def summarise_steps(trace: Trace) -> tuple[StepSummary, ...]:
     """One :class:`StepSummary` a step, from step 1 on (the root is no candidate)."""
     search = trace.search
     summaries = []
+    finished: list[int] = []
     for step in range(1, last_step(trace) + 1):
         nodes = np.flatnonzero(search.step == step)
         fates = search.fate[nodes]
         kept = nodes[(fates == Fate.KEPT) | (fates == Fate.CUT)]
-        survivors = nodes[fates != Fate.PRUNED]
+        finished = [*finished, *nodes[fates == Fate.FINISHED].tolist()]
+        survivors = np.array([*finished, *kept.tolist()], dtype=np.int64)
         summaries.append(
             StepSummary(
                 step=step,
@@ -158,7 +160,7 @@ class FateTeller:
         return f"step {step}: {summary.candidates} candidates: {', '.join(parts)}"
 
     def leader(self, step: int) -> str:
-        """The best hypothesis that came out of ``step``, its end shown when it is long; empty if none did."""
+        """The best hypothesis in play after ``step``; of a long one the end; empty if there is none."""
         leader = self.steps[step - 1].leader if step > 0 else None
         if leader is None:
             return ""

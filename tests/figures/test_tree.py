@@ -155,7 +155,14 @@ class TestFates:
         assert teller.caption(0).startswith("step 0:")
         assert teller.leader(0) == ""
         assert teller.caption(3) == "step 3: 10 candidates: 5 kept, 0 finished, 5 pruned"
-        assert "L'animal" in teller.leader(last_step(trace))
+        assert trace.text(int(trace.hypotheses[0])) in teller.leader(last_step(trace))
+
+    def test_a_finished_hypothesis_leads_until_a_better_one_is_found(self, trace: Trace) -> None:
+        search = trace.search
+        for summary in summarise_steps(trace):
+            ended = search.score[(search.fate == Fate.FINISHED) & (search.step <= summary.step)]
+            assert summary.leader is not None
+            assert search.score[summary.leader] >= ended.max(initial=-np.inf)
 
     @pytest.mark.parametrize(
         ("value", "shown"), [(-7.314, "−7.31"), (-0.001, "0.00"), (0.0, "0.00"), (12.0, "12.00")]
