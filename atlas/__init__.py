@@ -1,3 +1,3 @@
-"""Attention Atlas: a small Transformer, trained from scratch, that you can look inside while it translates."""
+"""Attention Atlas: a small Transformer, trained from scratch, to be looked into while it translates."""
 
 __version__ = "0.1.0"

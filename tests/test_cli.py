@@ -399,8 +399,11 @@ def trained(monkeypatch: pytest.MonkeyPatch, tiny_bundle: Path) -> list[dict[str
 def test_train_hands_on_what_it_was_told(trained, tmp_path):
     config = tmp_path / "mine.toml"
     config.write_text('name = "mine"\ncorpus = "pairs.tsv"\n', encoding="utf-8")
-    succeed("train", config, "--out", tmp_path / "b", "--from", tmp_path, "--max-minutes", 2, "--init", "old")
-    (call,) = trained
+    given = ("--out", tmp_path / "b", "--from", tmp_path, "--max-minutes", 2, "--init", "old")
+    succeed("train", config, *given)
+    succeed("train", config, *given, "--restart")
+    call, again = trained
+    assert again == {**call, "restart": True} and call["restart"] is False
     assert call["config"].name == "mine"
     assert (call["out"], call["run"]) == (tmp_path / "b", Path("runs/mine"))
     assert (call["source"], call["init"], call["max_minutes"]) == (tmp_path, Path("old"), 2.0)
@@ -412,17 +415,11 @@ def test_train_knows_the_shipped_configurations_and_prints_json(trained, tiny_bu
     assert trained[0]["out"] == Path("checkpoints/en-fr")
 
 
-def test_restart_throws_a_run_away_and_nothing_else(trained, tmp_path):
-    states = tmp_path / "run"
-    states.mkdir()
-    (states / "diary.txt").write_text("dear me")
-    assert "not the folder of a run" in refused("train", "en-fr", "--run", states, "--restart")
-    assert (states / "diary.txt").is_file()
-    (states / "tokenizer.json").write_text("{}")
-    succeed("train", "en-fr", "--run", states)
-    assert states.is_dir()
-    succeed("train", "en-fr", "--run", states, "--restart")
-    assert not states.exists()
+def test_only_the_process_that_wrote_the_bundle_prints_it(monkeypatch):
+    from atlas.training import run
+
+    monkeypatch.setattr(run, "train_from_config", lambda config, **arguments: None)
+    assert succeed("train", "en-fr", "--json") == ""
 
 
 def test_a_wrong_configuration_is_one_line(tmp_path):

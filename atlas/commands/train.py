@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -80,17 +79,20 @@ def run(
     settings = _configuration(config)
     folder = out or Path("checkpoints") / settings.name
     states = runs or Path("runs") / settings.name
-    if not resume and states.exists():
-        if not (states / "tokenizer.json").is_file():
-            raise AtlasError(f"{states}: not the folder of a run, so it is not thrown away")
-        shutil.rmtree(states)
 
     from atlas.training.run import train_from_config
 
     written = train_from_config(
-        settings, out=folder, run=states, source=source, init=init, device=device, max_minutes=max_minutes
+        settings,
+        out=folder,
+        run=states,
+        source=source,
+        init=init,
+        device=device,
+        max_minutes=max_minutes,
+        restart=not resume,
     )
-    if as_json:
+    if as_json and written is not None:  # of several processes one writes, and speaks
         from atlas.checkpoint import read_description
 
         say_json({"bundle": str(written), **read_description(written)["training"]})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal, get_args
 
 from atlas.errors import AtlasError
@@ -80,10 +80,6 @@ class TransformerConfig:
     def to_dict(self) -> dict[str, Any]:
         """Plain values, as stored in a bundle's ``config.json``."""
         return asdict(self)
-
-    def with_(self, **changes: Any) -> TransformerConfig:
-        """A copy with some fields changed, checked again."""
-        return replace(self, **changes)
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> TransformerConfig:

@@ -18,7 +18,7 @@ SCORES = "## Scores"
 
 
 def training_card(bundle: Bundle, corpus: Corpus) -> str:
-    """Markdown that states data, licence, training and model; scores are added by :func:`with_scores`."""
+    """Markdown that states data, licence, training and model; scores are added by :func:`with_score`."""
     facts = bundle.training
     config = facts["config"]
     model = bundle.model.config
@@ -59,7 +59,9 @@ def training_card(bundle: Bundle, corpus: Corpus) -> str:
         f"- {reached}, {facts['target_tokens']:,} target tokens, {facts['minutes']} minutes, "
         f"{facts['precision']}; weights: {facts['weights']}.",
         *([f"- Went on from the bundle `{facts['init']}` with a fresh optimiser."] if facts["init"] else []),
-        f"- Again: `atlas train configs/{bundle.name}.toml --out checkpoints/{bundle.name}`. Settings: "
+        f"- Again: `atlas train configs/{bundle.name}.toml --out checkpoints/{bundle.name}"
+        + (f" --init checkpoints/{facts['init']}" if facts["init"] else "")
+        + "`. Settings: "
         + ", ".join(
             f"{key} {value}"
             for key, value in config.items()
@@ -76,9 +78,8 @@ def with_score(card: str, row: dict[str, Any]) -> str:
     that test.
 
     Args:
-        row: ``test``, ``sentences``, ``beam``, ``bleu``, ``chrf``, ``signature``, ``seconds``, ``command``,
-            and for Multi30k
-            ``bleu_lc_tok`` and ``published`` (None where nothing was published).
+        row: ``test``, ``sentences``, ``beam``, ``bleu``, ``chrf``, ``signature``, ``command``, and for
+            Multi30k ``bleu_lc_tok`` and ``published`` (None where nothing was published).
     """
     head, _, scores = card.partition(SCORES)
     blocks = [

@@ -39,6 +39,11 @@ class Processes:
         if self.world > 1:
             distributed.barrier()
 
+    def leave(self) -> None:
+        """Called by every process once nothing is left to be done together."""
+        if self.world > 1:
+            distributed.destroy_process_group()
+
     @classmethod
     def join(cls, device: torch.device) -> Processes:
         """Join the group that ``torchrun`` announces (gloo on a CPU, NCCL on CUDA), or stand alone."""

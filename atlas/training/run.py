@@ -86,8 +86,9 @@ def train_from_config(
     init: Path | None = None,
     device: str | None = None,
     max_minutes: float | None = None,
+    restart: bool = False,
     quiet: bool = False,
-) -> Path:
+) -> Path | None:
     """Train and write a bundle.
 
     Args:
@@ -96,9 +97,10 @@ def train_from_config(
         source: a local copy of the corpus.
         init: a bundle to go on from, with a fresh optimiser.
         max_minutes: stop after this much training, over all sittings.
+        restart: throw a run found there away instead.
 
     Returns:
-        ``out``.
+        ``out``; None in every process but the first, which alone writes the bundle.
 
     Raises:
         AtlasError: the corpus is missing, or ``run`` or ``init`` do not fit the configuration.
@@ -106,9 +108,11 @@ def train_from_config(
     where = pick_device(device)
     processes = Processes.join(where)
     report = Reporter(quiet=quiet or not processes.first)
+    folder = RunFolder(run)
+    if restart and processes.first:
+        folder.discard()
     corpus = tidy(load_corpus(config, source))
     report.say(f"{corpus.name}: {corpus.report}")
-    folder = RunFolder(run)
     if processes.first and not folder.exists():
         folder.save_tokenizer(_new_tokenizer(config, corpus, init))
     processes.wait()
@@ -116,6 +120,27 @@ def train_from_config(
     # A run that was stopped before its first state begins again from the same weights.
     model = _new_model(config, len(tokenizer), None if folder.exists() else init)
     model.to(where)
+    sentences = _sentences(config, corpus, tokenizer)
+    report.say(
+        f"{len(sentences.train):,} training pairs ({sentences.train.dropped} longer than "
+        f"{config.longest} tokens left out), {len(sentences.development):,} development pairs, "
+        f"{sum(p.numel() for p in model.parameters()):,} parameters on {where}"
+    )
+    trainer = Trainer(model, tokenizer, sentences, config, folder, processes, report)
+    if trainer.progress.step:
+        report.say(f"resumed at step {trainer.progress.step:,}")
+    trainer.run(max_minutes)
+    processes.leave()
+    if not processes.first:
+        return None
+    bundle = _finished(trainer, corpus, init, report)
+    save_bundle(bundle, out, folder.snapshots(trainer.progress.step))
+    report.say(f"wrote {out}")
+    return out
+
+
+def _sentences(config: TrainingConfig, corpus: Corpus, tokenizer: Tokenizer) -> Sentences:
+    """What the run learns from and is measured on."""
     check = group_references("development", corpus.development)
     check = replace(
         check,
@@ -132,32 +157,29 @@ def train_from_config(
             f"{corpus.name}: {len(sentences.train)} training and {len(sentences.development)} development "
             f"pairs of at most {config.longest} tokens; both are needed"
         )
-    report.say(
-        f"{len(sentences.train):,} training pairs ({sentences.train.dropped} longer than "
-        f"{config.longest} tokens left out), {len(sentences.development):,} development pairs, "
-        f"{sum(p.numel() for p in model.parameters()):,} parameters on {where}"
-    )
-    trainer = Trainer(model, tokenizer, sentences, config, folder, processes, report)
-    if trainer.progress.step:
-        report.say(f"resumed at step {trainer.progress.step:,}")
-    trainer.run(max_minutes)
-    if not processes.first:
-        return out
+    return sentences
+
+
+def _finished(trainer: Trainer, corpus: Corpus, init: Path | None, report: Reporter) -> Bundle:
+    """The bundle of a run that has ended: its better weights, as rounded as they will be on disk, and its
+    card.
+    """
+    config, progress = trainer.config, trainer.progress
     chosen = _average_if_better(trainer, report)
     rounding = _round_to_half(trainer, report)
     bundle = Bundle(
         config.name,
         corpus.source_language,
         corpus.target_language,
-        model.eval(),
-        tokenizer,
-        history=history_csv(trainer.progress.history),
+        trainer.model.eval(),
+        trainer.tokenizer,
+        history=history_csv(progress.history),
         training={
             "config": config.to_dict(),
-            "steps": trainer.progress.step,
-            "target_tokens": trainer.progress.target_tokens,
-            "minutes": round(trainer.progress.seconds / 60, 1),
-            "precision": trainer.progress.precision,
+            "steps": progress.step,
+            "target_tokens": progress.target_tokens,
+            "minutes": round(progress.seconds / 60, 1),
+            "precision": progress.precision,
             "weights": chosen,
             "rounding": rounding,
             "corpus": corpus.files,
@@ -165,9 +187,7 @@ def train_from_config(
         },
     )
     bundle.card = training_card(bundle, corpus)
-    save_bundle(bundle, out, folder.snapshots(trainer.progress.step))
-    report.say(f"wrote {out}")
-    return out
+    return bundle
 
 
 def _average_if_better(trainer: Trainer, report: Reporter) -> str:

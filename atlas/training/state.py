@@ -92,6 +92,18 @@ class RunFolder:
         """Is there a state to resume from?"""
         return (self.path / "latest").is_file()
 
+    def discard(self) -> None:
+        """Throw the whole run away, if there is one.
+
+        Raises:
+            RunError: the folder is there and is not one of a run.
+        """
+        if not self.path.exists():
+            return
+        if not (self.path / "tokenizer.json").is_file():
+            raise RunError(f"{self.path}: not the folder of a run, so it is not thrown away")
+        shutil.rmtree(self.path)
+
     def save_tokenizer(self, tokenizer: Tokenizer) -> None:
         """Keep the run's tokenizer, whole or not at all."""
         self.path.mkdir(parents=True, exist_ok=True)
@@ -155,8 +167,9 @@ class RunFolder:
         with torch.no_grad():
             for name, parameter in model.named_parameters():
                 parameter.copy_(weights[name])
+                # The fused optimiser wants its step counter on the parameter's device too.
                 optimizer.state[parameter] = {
-                    key.split("/")[1]: value.to(parameter.device) if value.dim() else value
+                    key.split("/")[1]: value.to(parameter.device)
                     for key, value in moments.items()
                     if key.split("/")[0] == name
                 }

@@ -14,8 +14,10 @@ import torch
 from safetensors.torch import load_file
 
 import atlas.training.state as state_module
+from atlas.model import Transformer, TransformerConfig
 from atlas.text.tokenizer import TokenizerError
-from atlas.training.state import RunError
+from atlas.training.config import TrainingConfig
+from atlas.training.state import RunError, RunFolder
 from tests.training.small import Stopped, equal, outcome, settings, state_of, train
 
 ROOT = Path(__file__).parents[2]
@@ -141,3 +143,31 @@ def test_only_the_newest_state_is_kept_with_all_of_the_optimiser(whole: Path):
     assert {name.rpartition("/")[0] for name in moments} == names
     assert {name.rpartition("/")[2] for name in moments} == {"step", "exp_avg", "exp_avg_sq"}
     assert {float(tensor) for name, tensor in moments.items() if name.endswith("/step")} == {12.0}
+
+
+def test_a_restart_throws_the_run_away_and_nothing_else(corpus: Path, whole: Path, tmp_path: Path):
+    config = settings(corpus)
+    train(config, tmp_path, stop=5)
+    train(settings(corpus, seed=2), tmp_path, stop=5, restart=True)
+    assert state_of(tmp_path)["config"]["seed"] == 2
+    train(config, tmp_path, restart=True)
+    assert outcome(tmp_path).same(outcome(whole))
+
+    diary = tmp_path / "other" / "run" / "diary.txt"
+    diary.parent.mkdir(parents=True)
+    diary.write_text("dear me")
+    with pytest.raises(RunError, match="run: not the folder of a run, so it is not thrown away"):
+        train(config, tmp_path / "other", restart=True)
+    assert diary.read_text() == "dear me"
+
+
+def test_all_of_a_state_goes_back_to_where_the_weights_are(whole: Path):
+    """The step counters too: the fused optimiser of a graphics card refuses them on the CPU."""
+    config = TrainingConfig.from_dict(state_of(whole)["config"])
+    vocabulary = len(RunFolder(whole / "run").load_tokenizer())
+    with torch.device("meta"):  # stands for any other device
+        model = Transformer(TransformerConfig(vocabulary=vocabulary, **config.model_options()))
+    optimizer = torch.optim.AdamW(model.parameters())
+    RunFolder(whole / "run").load(model, optimizer, config.to_dict())
+    devices = {value.device.type for state in optimizer.state.values() for value in state.values()}
+    assert devices == {"meta"}
