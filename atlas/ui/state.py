@@ -43,6 +43,7 @@ class ViewState:
     """
 
     def __init__(self, page: str, keys: Sequence[Key[Any]]) -> None:
+        self._page = page
         self._keys = {key.name: key for key in keys}
         self._values = _bucket(_VALUES)
         self._notices = _bucket(_NOTICES)
@@ -123,7 +124,7 @@ class ViewState:
         Returns:
             ``key``, ``on_change`` and ``args`` for the widget.
         """
-        widget_key = f"atlas.widget.{name}"
+        widget_key = f"atlas.widget.{self._page}.{name}"
         wanted = to_widget(self[name]) if to_widget else self[name]
         if widget_key not in st.session_state or st.session_state[widget_key] != wanted:
             st.session_state[widget_key] = wanted

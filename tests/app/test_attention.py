@@ -269,9 +269,9 @@ def test_words_are_followed_in_every_head(no_bundles: None) -> None:
 
 def test_words_of_other_rows_are_given_up(open_app: OpenApp) -> None:
     test = clean(open_app("attention", words="1.3"))
-    test.text_input(key="atlas.widget.text").set_value("A red car.").run()
+    test.text_input(key="atlas.widget.attention.text").set_value("A red car.").run()
     assert clean(test).query_params["words"] == ""
-    test.multiselect(key="atlas.widget.words").set_value([0]).run()
+    test.multiselect(key="atlas.widget.attention.words").set_value([0]).run()
     assert clean(test).query_params["words"] == "0"
 
 
@@ -320,7 +320,7 @@ def test_a_node_of_another_search_gets_a_notice(no_bundles: None) -> None:
 
 def test_your_own_target_is_read_by_the_model(open_app: OpenApp) -> None:
     test = clean(open_app("attention", kind="cross", unit="words", special="0"))
-    test.text_input(key="atlas.widget.target").set_value("Une phrase à moi").run()
+    test.text_input(key="atlas.widget.attention.target").set_value("Une phrase à moi").run()
     assert component(clean(test), HEAD[0])["queries"] == ["Une", "phrase", "à", "moi"]
     assert test.query_params["target"] == "Une phrase à moi"
     next(item for item in test.button if item.label == "Back to the model's own").click().run()
@@ -387,6 +387,6 @@ def test_a_real_model_draws_all_kinds(tiny_bundle: Path, monkeypatch: pytest.Mon
     test.query_params.update({"text": "The cat saw the dog.", "limit": "8"})
     clean(test.switch_page("pages/attention.py").run())
     for kind in ("decoder", "cross", "encoder"):
-        test.segmented_control(key="atlas.widget.kind").set_value(kind).run()
+        test.segmented_control(key="atlas.widget.attention.kind").set_value(kind).run()
         np.testing.assert_allclose(heatmap_weights(clean(test)).sum(axis=1), 1, rtol=1e-4)
         assert "score before softmax" in figure(test, HEAD[1])["data"][0]["hovertemplate"]

@@ -136,7 +136,7 @@ def test_the_search_goes_on_from_a_chosen_node(real_bundle: Path, searched: Trac
 
 def test_another_sentence_sets_the_search_free(real_bundle: Path, searched: Trace) -> None:
     test = open_search(**{"from": path(searched, first(searched, Fate.PRUNED))})
-    test.text_input(key="atlas.widget.text").set_value("It rains.").run()
+    test.text_input(key="atlas.widget.beam_search.text").set_value("It rains.").run()
     assert not test.exception
     assert test.query_params["from"] == ""
     assert 'role="alert"' not in html_of(test)
@@ -146,8 +146,8 @@ def test_the_beam_can_be_changed_and_an_old_choice_is_dropped_without_a_word(
     real_bundle: Path, searched: Trace
 ) -> None:
     test = open_search(node=path(searched, first(searched, Fate.PRUNED)), step=str(LIMIT))
-    test.slider(key="atlas.widget.beam").set_value(1).run()
-    test.number_input(key="atlas.widget.limit").set_value(3).run()
+    test.slider(key="atlas.widget.beam_search.beam").set_value(1).run()
+    test.number_input(key="atlas.widget.beam_search.limit").set_value(3).run()
     assert not test.exception
     assert 'role="alert"' not in html_of(test)
     assert tree_of(test)["tree"]["rows"] == 2
@@ -182,7 +182,7 @@ def test_n_best_greedy_and_a_sample_stand_side_by_side(real_bundle: Path, search
         assert f"{searched.search.score[node]:.3f}".replace("-", "−") in shown
     assert shown.count("than the best of the beam") + shown.count("the same as the best") >= 1
     sampled = test.get("html")[-1].proto.body
-    test.number_input(key="atlas.widget.seed").set_value(7).run()
+    test.number_input(key="atlas.widget.beam_search.seed").set_value(7).run()
     assert not test.exception
     assert test.query_params["seed"] == "7"
     assert test.get("html")[-1].proto.body != sampled
@@ -215,8 +215,8 @@ def test_the_root_is_a_node_too(real_bundle: Path) -> None:
 
 def test_the_layer_and_head_of_the_cross_attention_are_in_the_address(real_bundle: Path) -> None:
     test = open_search(cross_layer="1", cross_head="3")
-    assert test.selectbox(key="atlas.widget.cross_layer").value == 1
-    test.selectbox(key="atlas.widget.cross_head").select(0).run()
+    assert test.selectbox(key="atlas.widget.beam_search.cross_layer").value == 1
+    test.selectbox(key="atlas.widget.beam_search.cross_head").select(0).run()
     assert test.query_params["cross_head"] == "0"
     assert "Mean over" in captions(test)
 

@@ -56,9 +56,9 @@ def test_a_good_address_is_taken(open_app: OpenApp) -> None:
     test = open_app("positions", model="small", **query)
     assert not test.exception
     assert 'role="alert"' not in html_of(test)
-    assert test.text_input(key="atlas.widget.text").value == "A red car."
-    assert test.slider(key="atlas.widget.beam").value == 3
-    assert test.selectbox(key="atlas.widget.model").value == "small"
+    assert test.text_input(key="atlas.widget.positions.text").value == "A red car."
+    assert test.slider(key="atlas.widget.positions.beam").value == 3
+    assert test.selectbox(key="atlas.widget.positions.model").value == "small"
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_a_bad_value_gets_a_notice_and_the_default(open_app: OpenApp, name: str,
 
 def test_a_notice_goes_when_the_value_is_set(open_app: OpenApp) -> None:
     test = open_app("translate", beam="77")
-    test.slider(key="atlas.widget.beam").set_value(4).run()
+    test.slider(key="atlas.widget.translate.beam").set_value(4).run()
     assert "The address says" not in html_of(test)
     assert test.query_params["beam"] == "4"
 
@@ -94,16 +94,16 @@ def test_a_notice_goes_when_the_value_is_set(open_app: OpenApp) -> None:
 @pytest.mark.case("U5")
 def test_controls_keep_their_values_across_pages(open_app: OpenApp) -> None:
     test = open_app("translate")
-    test.slider(key="atlas.widget.beam").set_value(7).run()
-    test.segmented_control(key="atlas.widget.penalty").set_value("average").run()
-    test.text_area(key="atlas.widget.lines").set_value("First line.\nSecond line.").run()
+    test.slider(key="atlas.widget.translate.beam").set_value(7).run()
+    test.segmented_control(key="atlas.widget.translate.penalty").set_value("average").run()
+    test.text_area(key="atlas.widget.translate.lines").set_value("First line.\nSecond line.").run()
     for page in ("positions", "translate"):
         test.query_params.clear()
         test.switch_page(f"pages/{page}.py").run()
         assert not test.exception
-        assert test.slider(key="atlas.widget.beam").value == 7
-        assert test.segmented_control(key="atlas.widget.penalty").value == "average"
-    assert test.text_area(key="atlas.widget.lines").value == "First line.\nSecond line."
+        assert test.slider(key=f"atlas.widget.{page}.beam").value == 7
+        assert test.segmented_control(key=f"atlas.widget.{page}.penalty").value == "average"
+    assert test.text_area(key="atlas.widget.translate.lines").value == "First line.\nSecond line."
 
 
 @pytest.mark.case("U5")
@@ -118,17 +118,17 @@ def test_a_value_that_came_by_the_address_survives_other_pages(open_app: OpenApp
 
 def test_the_sentence_typed_on_one_page_is_shown_on_the_others(open_app: OpenApp) -> None:
     test = open_app("positions")
-    test.text_input(key="atlas.widget.text").set_value("Where is the station?").run()
+    test.text_input(key="atlas.widget.positions.text").set_value("Where is the station?").run()
     test.query_params.clear()
     test.switch_page("pages/translate.py").run()
-    assert test.text_area(key="atlas.widget.lines").value == "Where is the station?"
+    assert test.text_area(key="atlas.widget.translate.lines").value == "Where is the station?"
     assert "STATION" in html_of(test)
 
 
 def test_another_model_can_be_chosen(open_app: OpenApp) -> None:
     test = open_app("translate")
-    assert test.selectbox(key="atlas.widget.model").options == ["en-fr", "small"]
-    test.selectbox(key="atlas.widget.model").set_value("small").run()
+    assert test.selectbox(key="atlas.widget.translate.model").options == ["en-fr", "small"]
+    test.selectbox(key="atlas.widget.translate.model").set_value("small").run()
     assert not test.exception
     assert test.query_params["model"] == "small"
 

@@ -28,7 +28,7 @@ HTML_LIKE = [
 
 
 def type_lines(test: AppTest, text: str) -> AppTest:
-    return test.text_area(key="atlas.widget.lines").set_value(text).run()
+    return test.text_area(key="atlas.widget.translate.lines").set_value(text).run()
 
 
 def upload(test: AppTest, name: str, data: bytes) -> AppTest:
@@ -55,7 +55,7 @@ def translate_file(test: AppTest, name: str, data: bytes) -> AppTest:
 
 def test_first_visit_shows_a_translated_sentence(open_app: OpenApp) -> None:
     test = open_app()
-    assert test.text_area(key="atlas.widget.lines").value == FIRST
+    assert test.text_area(key="atlas.widget.translate.lines").value == FIRST
     assert "atlas-translation" in html_of(test)
     assert "atlas-nbest" in html_of(test)
     assert len(test.get("plotly_chart")) == 1
@@ -109,16 +109,16 @@ def test_examples_fill_the_box(open_app: OpenApp) -> None:
     test = open_app()
     assert EXAMPLES[0][1] == "The animal didn't cross the street because it was too tired."
     test.button(key="atlas.example.2").click().run()
-    assert test.text_area(key="atlas.widget.lines").value == EXAMPLES[2][1]
+    assert test.text_area(key="atlas.widget.translate.lines").value == EXAMPLES[2][1]
     assert test.query_params["text"] == EXAMPLES[2][1]
 
 
 def test_a_sentence_from_a_link_stands_in_the_box(open_app: OpenApp) -> None:
     test = open_app("translate", text="Second.", lines="First.\nSecond.")
-    assert test.text_area(key="atlas.widget.lines").value == "First.\nSecond."
+    assert test.text_area(key="atlas.widget.translate.lines").value == "First.\nSecond."
     assert test.query_params["text"] == "Second."
     other = open_app("translate", text="Third.", lines="First.\nSecond.")
-    assert other.text_area(key="atlas.widget.lines").value == "Third."
+    assert other.text_area(key="atlas.widget.translate.lines").value == "Third."
 
 
 def test_too_many_lines_are_said(open_app: OpenApp) -> None:

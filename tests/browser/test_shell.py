@@ -42,6 +42,7 @@ CONTRAST = """() => {
       const style = getComputedStyle(up);
       grounds.unshift(style.backgroundColor); opacity *= Number(style.opacity);
     }
+    if (opacity < 0.05) continue;
     const back = mix(['white', ...grounds]);
     const front = mix(['white', ...grounds, getComputedStyle(element).color]).map(
       (value, i) => value * opacity + back[i] * (1 - opacity));
