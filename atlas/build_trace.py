@@ -10,8 +10,8 @@ import torch
 from numpy.typing import NDArray
 
 import atlas
-from atlas.decoding.beam import Found
 from atlas.decoding.record import SearchRecord
+from atlas.decoding.search import Found
 from atlas.model.recorder import Recorder
 from atlas.text.tokenizer import END_ID, SPECIAL_IDS, Tokenizer
 from atlas.trace import SCHEMA_VERSION, Header, Search, Trace, label_tokens

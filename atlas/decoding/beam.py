@@ -10,33 +10,20 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from atlas.decoding.candidates import NEVER, Best, best_tokens
-from atlas.decoding.options import OptionsError, SearchOptions, default_limit
+from atlas.decoding.candidates import Best, best_tokens, log_probabilities
+from atlas.decoding.options import SearchOptions
 from atlas.decoding.protocol import StepModel
 from atlas.decoding.record import CUT, FINISHED, KEPT, PRUNED, SearchRecord, record_step
-from atlas.model.recorder import Recorder
-from atlas.text.batches import pad
+from atlas.decoding.search import (
+    Found,
+    Recording,
+    SearchResult,
+    check_forced,
+    length_limits,
+    read_sources,
+    step_recorder,
+)
 from atlas.text.tokenizer import END_ID, PAD_ID, START_ID
-
-
-@dataclass(frozen=True)
-class Found:
-    """One hypothesis: ``ids`` with the end mark if ``finished``, their log-probabilities (nats), and the
-    normalised score.
-
-    ``node`` is its last node in the record, -1 when nothing was recorded.
-    """
-
-    ids: tuple[int, ...]
-    logprobs: tuple[float, ...]
-    score: float
-    finished: bool
-    node: int = -1
-
-    @property
-    def logprob(self) -> float:
-        """Log-probability of the whole hypothesis, in nats."""
-        return float(sum(self.logprobs))
 
 
 @dataclass
@@ -59,31 +46,10 @@ class _Sentence:
     source_length: int
     limit: int
     prefix: tuple[int, ...]
-    live: list[_Live]
+    live: list[_Live] = field(default_factory=lambda: [_Live((), (), 0.0, 0)])
     finished: list[Found] = field(default_factory=list)
     record: SearchRecord | None = None
     done: bool = False
-
-
-@dataclass(frozen=True)
-class Recording:
-    """Ask for a record of the search: extra points of every pass, and the model's number of decoder
-    layers.
-    """
-
-    layers: int
-    extras: tuple[str, ...] = ()
-
-
-@dataclass
-class SearchResult:
-    """For each sentence its hypotheses, best first, and the record when one was asked for; ``encoder``
-    holds what the encoder showed.
-    """
-
-    hypotheses: list[list[Found]]
-    records: list[SearchRecord]
-    encoder: Recorder | None
 
 
 @torch.inference_mode()
@@ -113,19 +79,15 @@ def beam_search(
         longest: positions that the model has for the target; the limit is cut to fit.
 
     Raises:
-        OptionsError: the prefix holds a control token.
+        OptionsError: the prefix holds a control token, or leaves no room.
     """
-    if any(token in (*NEVER, END_ID) for token in prefix):
-        raise OptionsError("a forced beginning cannot contain control tokens")
-    source = pad(sources).to(device)
-    mask = source != PAD_ID
-    encoder = (
-        Recorder(("weights", "residual", "embedded", "memory", *recording.extras)) if recording else None
-    )
-    state = model.begin(source, mask, encoder, positions=positions)
+    check_forced(prefix, "beginning")
+    limits = length_limits(sources, options, prefix, longest)
+    state, encoder = read_sources(model, sources, recording, positions, device)
     width = options.width
     sentences = [
-        _new_sentence(index, ids, options, prefix, recording, longest) for index, ids in enumerate(sources)
+        _Sentence(index, len(ids), limit, tuple(prefix), record=SearchRecord() if recording else None)
+        for index, (ids, limit) in enumerate(zip(sources, limits, strict=True))
     ]
     results: list[list[Found]] = [[] for _ in sources]
     records = [sentence.record for sentence in sentences if sentence.record is not None]
@@ -133,7 +95,7 @@ def beam_search(
     read: list[list[int]] = [[0] for _ in sentences]
     depth = 0
     while sentences:
-        recorder = Recorder(("weights", "residual", "embedded", *recording.extras)) if recording else None
+        recorder = step_recorder(recording)
         logits = model.step(tokens, state, recorder)
         if recorder is not None and recording is not None:
             record_step(
@@ -178,31 +140,6 @@ def beam_search(
     return SearchResult(results, records, encoder)
 
 
-def _new_sentence(
-    index: int,
-    ids: Sequence[int],
-    options: SearchOptions,
-    prefix: Sequence[int],
-    recording: Recording | None,
-    longest: int | None,
-) -> _Sentence:
-    limit = options.max_length or default_limit(len(ids))
-    if longest is not None:
-        limit = min(limit, longest - len(prefix))
-        if limit < 1:
-            raise OptionsError(
-                f"the forced beginning has {len(prefix)} tokens; this model takes at most {longest - 1}"
-            )
-    return _Sentence(
-        index,
-        len(ids),
-        limit,
-        tuple(prefix),
-        [_Live((), (), 0.0, 0)],
-        record=SearchRecord() if recording else None,
-    )
-
-
 def _padded(values: list[int], count: int, filler: int) -> list[int]:
     return values + [filler] * (count - len(values))
 
@@ -217,7 +154,7 @@ def _rows(sentences: list[_Sentence], beams: int) -> list[int]:
 
 def _force(sentences: list[_Sentence], logits: Tensor, token: int, options: SearchOptions) -> None:
     """Make the next token of every sentence ``token``; its log-probability is the model's own."""
-    chosen = logits.double().log_softmax(-1)[:, token].tolist()
+    chosen = log_probabilities(logits)[:, token].tolist()
     for sentence, logprob in zip(sentences, chosen, strict=True):
         old = sentence.live[0]
         node = 0

@@ -6,9 +6,10 @@ from collections.abc import Callable, Sequence
 
 from torch import Tensor
 
-from atlas.decoding.beam import Found, Recording, SearchResult, beam_search
+from atlas.decoding.beam import beam_search
 from atlas.decoding.options import SearchOptions
 from atlas.decoding.sampling import sample
+from atlas.decoding.search import Found, Recording, SearchResult
 from atlas.model.transformer import Transformer
 
 BATCH_TOKENS = 6000

@@ -25,6 +25,11 @@ class Best:
     logprobs: NDArray[np.float64]
 
 
+def log_probabilities(logits: Tensor) -> Tensor:
+    """``(rows, V)`` logits -> log-probabilities in nats, float64 on the CPU: not every device has float64."""
+    return logits.cpu().double().log_softmax(-1)
+
+
 def best_tokens(logits: Tensor, count: int) -> Best:
     """The ``count`` likeliest tokens of each row of ``(rows, V)`` logits, equal ones in order of their id.
 
@@ -43,7 +48,7 @@ def best_tokens(logits: Tensor, count: int) -> Best:
     for row in crowded.nonzero().flatten().tolist():  # a tie across the cut: topk may take any of the equals
         order = torch.sort(wide[row], descending=True, stable=True).indices[: values.shape[-1]]
         tokens[row], values[row] = order, wide[row, order]
-    logprobs = (values[:, :count] - normaliser).double().cpu().numpy()
+    logprobs = (values[:, :count] - normaliser).cpu().double().numpy()
     numbers = tokens[:, :count].cpu().numpy()
     ranking = np.lexsort((numbers, -logprobs))
     return Best(np.take_along_axis(numbers, ranking, -1), np.take_along_axis(logprobs, ranking, -1))

@@ -6,11 +6,10 @@ from collections.abc import Sequence
 
 import torch
 
-from atlas.decoding.beam import Found, Recording, SearchResult
-from atlas.decoding.candidates import NEVER
+from atlas.decoding.candidates import log_probabilities
 from atlas.decoding.options import OptionsError, SearchOptions
 from atlas.decoding.record import FINISHED, KEPT, SearchRecord, record_step
-from atlas.model.recorder import Recorder
+from atlas.decoding.search import Found, Recording, SearchResult, check_forced, read_sources, step_recorder
 from atlas.model.transformer import Transformer
 from atlas.text.tokenizer import END_ID, START_ID
 
@@ -32,23 +31,21 @@ def force_target(
     Raises:
         OptionsError: the target holds a control token, or is longer than the model has positions.
     """
-    if any(token in (*NEVER, END_ID) for token in target):
-        raise OptionsError("a forced translation cannot contain control tokens")
+    check_forced(target, "translation")
     if len(target) + 1 > model.config.max_length:
         raise OptionsError(
             f"the forced translation has {len(target)} tokens; this model takes at most "
             f"{model.config.max_length - 1}"
         )
-    ids = torch.tensor([list(source)], device=model.device)
-    encoder = Recorder(("weights", "residual", "embedded", "memory", *recording.extras))
-    state = model.begin(ids, torch.ones_like(ids, dtype=torch.bool), encoder)
+    state, encoder = read_sources(model, [source], recording, device=model.device)
     record, node, token = SearchRecord(), 0, START_ID
     logprobs: list[float] = []
     for place, following in enumerate((*target, END_ID), 1):
-        recorder = Recorder(("weights", "residual", "embedded", *recording.extras))
+        recorder = step_recorder(recording)
+        assert recorder is not None
         logits = model.step(torch.tensor([[token]], device=model.device), state, recorder)
         record_step([record], [[node]], recorder, logits, [len(source)], recording.layers, recording.extras)
-        logprobs.append(float(logits.double().log_softmax(-1)[0, following]))
+        logprobs.append(float(log_probabilities(logits)[0, following]))
         score = options.normalise(sum(logprobs), place)
         node = record.add(
             node, following, logprobs[-1], score, 0, FINISHED if following == END_ID else KEPT, forced=True

@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from atlas.decoding.beam import Found, Recording, SearchResult
-from atlas.decoding.candidates import NEVER
-from atlas.decoding.options import OptionsError, SearchOptions, default_limit
+from atlas.decoding.candidates import NEVER, log_probabilities
+from atlas.decoding.options import SearchOptions
 from atlas.decoding.protocol import StepModel
 from atlas.decoding.record import CUT, FINISHED, KEPT, SearchRecord, record_step
-from atlas.model.recorder import Recorder
-from atlas.text.batches import pad
-from atlas.text.tokenizer import END_ID, PAD_ID, START_ID
+from atlas.decoding.search import (
+    Found,
+    Recording,
+    SearchResult,
+    check_forced,
+    length_limits,
+    read_sources,
+    step_recorder,
+)
+from atlas.text.tokenizer import END_ID, START_ID
 
 
 def sampling_distribution(logprobs: NDArray[np.float64], options: SearchOptions) -> NDArray[np.float64]:
@@ -65,102 +72,123 @@ def sample(
     Draw number i of a sentence uses its own random stream (``seed``, i), so results do not depend on the
     batch. Log-probabilities are the model's own, whatever the temperature.
     """
-    if any(token in (*NEVER, END_ID) for token in prefix):
-        raise OptionsError("a forced beginning cannot contain control tokens")
-    source = pad(sources).to(device)
-    mask = source != PAD_ID
-    encoder = (
-        Recorder(("weights", "residual", "embedded", "memory", *recording.extras)) if recording else None
-    )
-    state = model.begin(source, mask, encoder, positions=positions)
+    check_forced(prefix, "beginning")
+    limits = length_limits(sources, options, prefix, longest)
+    state, encoder = read_sources(model, sources, recording, positions, device)
     width = options.n_best
     if width > 1:
         state.expand(width)
-    randoms = [np.random.default_rng([options.seed, draw]) for _ in sources for draw in range(width)]
-    limits = [options.max_length or default_limit(len(ids)) for ids in sources]
-    if longest is not None:
-        limits = [min(limit, longest - len(prefix)) for limit in limits]
-        if min(limits) < 1:
-            raise OptionsError(
-                f"the forced beginning has {len(prefix)} tokens; this model takes at most {longest - 1}"
-            )
-    records = [SearchRecord() for _ in sources] if recording else []
-    rows = len(sources) * width
-    ids: list[list[int]] = [[] for _ in range(rows)]
-    logprobs: list[list[float]] = [[] for _ in range(rows)]
-    nodes = [0] * rows
-    going = [True] * rows
-    known: list[dict[tuple[int, int], int]] = [{} for _ in sources]
-    seen: list[set[int]] = [set() for _ in sources]
-    tokens = torch.full((rows, 1), START_ID, device=device)
-    while any(going):
-        recorder = Recorder(("weights", "residual", "embedded", *recording.extras)) if recording else None
+    draws = [
+        [_Draw(np.random.default_rng([options.seed, number]), len(prefix) + limit) for number in range(width)]
+        for limit in limits
+    ]
+    trees = [_Tree() for _ in sources] if recording else []
+    tokens = torch.full((len(sources) * width, 1), START_ID, device=device)
+    while any(draw.going for group in draws for draw in group):
+        recorder = step_recorder(recording)
         logits = model.step(tokens, state, recorder)
         if recorder is not None and recording is not None:
-            read = [
-                _unread(nodes[s * width : (s + 1) * width], going[s * width : (s + 1) * width], seen[s])
-                for s in range(len(sources))
-            ]
             record_step(
-                records, read, recorder, logits, [len(s) for s in sources], recording.layers, recording.extras
+                [tree.record for tree in trees],
+                [tree.unread(group) for tree, group in zip(trees, draws, strict=True)],
+                recorder,
+                logits,
+                [len(ids) for ids in sources],
+                recording.layers,
+                recording.extras,
             )
-        own = logits.double().log_softmax(-1).cpu().numpy()
-        for row in range(rows):
-            if not going[row]:
-                continue
-            depth, limit = len(ids[row]), limits[row // width] + len(prefix)
-            if depth < len(prefix):
-                token = prefix[depth]
-            else:
-                offered = own[row].copy()
-                offered[list(NEVER)] = -np.inf
-                distribution = sampling_distribution(offered, options)
-                token = int(
-                    min(
-                        np.searchsorted(np.cumsum(distribution), randoms[row].random(), side="right"),
-                        np.flatnonzero(distribution)[-1],
-                    )
-                )
-            ids[row].append(token)
-            logprobs[row].append(float(own[row, token]))
-            ended, cut = token == END_ID, depth + 1 >= limit
-            going[row] = not (ended or cut)
-            if recording:
-                score = options.normalise(sum(logprobs[row][len(prefix) :]), max(0, depth + 1 - len(prefix)))
-                fate = FINISHED if ended else CUT if cut else KEPT
-                record, edge = records[row // width], (nodes[row], token)
-                if edge not in known[row // width]:  # draws that begin alike share their nodes
-                    known[row // width][edge] = record.add(
-                        nodes[row],
-                        token,
-                        logprobs[row][-1],
-                        score,
-                        row % width,
-                        fate,
-                        forced=depth < len(prefix),
-                    )
-                nodes[row] = known[row // width][edge]
-        tokens = torch.tensor([[row[-1]] for row in ids], device=device)
-    results = []
-    for sentence in range(len(sources)):
-        found: dict[tuple[int, ...], Found] = {}
-        for row in range(sentence * width, (sentence + 1) * width):
-            score = options.normalise(sum(logprobs[row][len(prefix) :]), len(ids[row]) - len(prefix))
-            found[tuple(ids[row])] = Found(
-                tuple(ids[row]),
-                tuple(logprobs[row]),
-                score,
-                ids[row][-1] == END_ID,
-                nodes[row] if recording else -1,
-            )
-        results.append(sorted(found.values(), key=lambda item: -item.score))
-    return SearchResult(results, records, encoder)
+        own = log_probabilities(logits).numpy()
+        for place, group in enumerate(draws):
+            for number, draw in enumerate(group):
+                if draw.going:
+                    draw.extend(own[place * width + number], options, prefix)
+                    if trees:
+                        trees[place].add(draw, number, options, len(prefix))
+        tokens = torch.tensor([[draw.ids[-1]] for group in draws for draw in group], device=device)
+    return SearchResult(
+        [_ranked(group, options, len(prefix)) for group in draws], [tree.record for tree in trees], encoder
+    )
 
 
-def _unread(nodes: list[int], going: list[bool], seen: set[int]) -> list[int]:
-    """The nodes whose pass is still to be stored, -1 elsewhere; they count as seen from now on."""
-    read = []
-    for node, alive in zip(nodes, going, strict=True):
-        read.append(node if alive and node not in seen else -1)
-        seen.add(node)
-    return read
+@dataclass
+class _Draw:
+    """One translation that is being drawn; ``limit`` counts the forced beginning."""
+
+    random: np.random.Generator
+    limit: int
+    ids: list[int] = field(default_factory=list)
+    logprobs: list[float] = field(default_factory=list)
+    node: int = -1
+
+    @property
+    def finished(self) -> bool:
+        return bool(self.ids) and self.ids[-1] == END_ID
+
+    @property
+    def going(self) -> bool:
+        return not self.finished and len(self.ids) < self.limit
+
+    def extend(self, logprobs: NDArray[np.float64], options: SearchOptions, prefix: Sequence[int]) -> None:
+        """Take the next forced token, or draw one from ``(V,)`` log-probabilities."""
+        depth = len(self.ids)
+        if depth < len(prefix):
+            token = prefix[depth]
+        else:
+            offered = logprobs.copy()
+            offered[list(NEVER)] = -np.inf
+            distribution = sampling_distribution(offered, options)
+            place = np.searchsorted(np.cumsum(distribution), self.random.random(), side="right")
+            token = int(min(place, np.flatnonzero(distribution)[-1]))  # sums may end a little below 1
+        self.ids.append(token)
+        self.logprobs.append(float(logprobs[token]))
+
+    def score(self, options: SearchOptions, forced: int) -> float:
+        """Normalised; the ``forced`` first tokens do not count."""
+        return options.normalise(sum(self.logprobs[forced:]), max(0, len(self.ids) - forced))
+
+
+@dataclass
+class _Tree:
+    """The record of one sentence's draws; those that begin alike share their nodes."""
+
+    record: SearchRecord = field(default_factory=SearchRecord)
+    children: dict[tuple[int, int], int] = field(default_factory=dict)
+    read: set[int] = field(default_factory=set)
+
+    def unread(self, draws: Sequence[_Draw]) -> list[int]:
+        """For each draw the node whose pass is still to be stored, else -1; they count as read from now
+        on.
+        """
+        nodes = []
+        for draw in draws:
+            node = max(draw.node, 0)
+            nodes.append(node if draw.going and node not in self.read else -1)
+            self.read.add(node)
+        return nodes
+
+    def add(self, draw: _Draw, number: int, options: SearchOptions, forced: int) -> None:
+        """Move ``draw``, the ``number``-th of its sentence, to the node of its newest token."""
+        parent, token = max(draw.node, 0), draw.ids[-1]
+        if (parent, token) not in self.children:
+            fate = KEPT if draw.going else FINISHED if draw.finished else CUT
+            self.children[parent, token] = self.record.add(
+                parent,
+                token,
+                draw.logprobs[-1],
+                draw.score(options, forced),
+                number,
+                fate,
+                forced=len(draw.ids) <= forced,
+            )
+        draw.node = self.children[parent, token]
+
+
+def _ranked(draws: Sequence[_Draw], options: SearchOptions, forced: int) -> list[Found]:
+    """What was drawn, best score first, each translation once."""
+    found = {
+        tuple(draw.ids): Found(
+            tuple(draw.ids), tuple(draw.logprobs), draw.score(options, forced), draw.finished, draw.node
+        )
+        for draw in draws
+    }
+    return sorted(found.values(), key=lambda item: -item.score)

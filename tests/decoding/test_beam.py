@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from atlas.decoding import OptionsError, Recording, SearchOptions, beam_search, options
-from atlas.decoding.beam import Found, SearchResult
 from atlas.decoding.record import CUT, FINISHED, KEPT, PRUNED
+from atlas.decoding.search import Found, SearchResult
 from atlas.text.tokenizer import END_ID, PAD_ID, START_ID
 from tests.decoding.models import (
     NEVER,

@@ -10,8 +10,8 @@ import pytest
 import torch
 
 from atlas.decoding import OptionsError, Recording, SearchOptions, beam_search, force_target, sample
-from atlas.decoding.beam import Found, SearchResult
 from atlas.decoding.bulk import search, translate_ids
+from atlas.decoding.search import Found, SearchResult
 from atlas.engine import Engine
 from atlas.model import Cache, Recorder, Transformer, TransformerConfig
 from atlas.text.tokenizer import END_ID, PAD_ID, START_ID
