@@ -151,7 +151,7 @@ def test_the_core_imports_on_a_bare_machine() -> None:
     core = [module for module in MODULES if not module.startswith(SHOWN_ONLY)]
     absent = (
         *("streamlit", "plotly", "pandas", "openpyxl", "charset_normalizer", "rich", "typer", "sacrebleu"),
-        *("kaleido", "ctranslate2"),
+        *("kaleido", "ctranslate2", "sacremoses"),
     )
     import_all(core, f"top in {absent!r}")
 

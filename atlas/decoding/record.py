@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from atlas.decoding.candidates import best_tokens
 from atlas.model.recorder import Recorder
 from atlas.text.tokenizer import START_ID
+from atlas.trace import Fate
 
-KEPT, FINISHED, PRUNED, CUT = 0, 1, 2, 3
+KEPT, FINISHED, PRUNED, CUT = Fate.KEPT, Fate.FINISHED, Fate.PRUNED, Fate.CUT
 ALTERNATIVES = 10
 
 
