@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from atlas.figures import style
 from atlas.figures.heatmap import HeadMap
-from atlas.figures.mosaic import HeadGrid
+from atlas.figures.mosaic import HeadGrid, plain_axis, thin_lines
 
 
 def summed(weights: NDArray[np.floating[Any]], chosen: Sequence[int]) -> NDArray[np.float32]:
@@ -139,31 +139,13 @@ def head_bars(
         )
     )
     left, bottom = np.meshgrid(np.arange(heads) * step - 0.5, np.arange(layers) * floor)
-    figure.add_trace(
-        go.Scatter(
-            x=np.stack([left, left + keys, np.full_like(left, np.nan)], axis=-1).ravel(),
-            y=np.stack([bottom, bottom, np.full_like(left, np.nan)], axis=-1).ravel(),
-            mode="lines",
-            line={"color": style.fade(style.ink(dark), 0.3), "width": 1},
-            hoverinfo="skip",
-            showlegend=False,
-        )
-    )
-    figure.update_xaxes(
-        tickvals=[column * step + (keys - 1) / 2 for column in range(heads)],
-        ticktext=[str(column + 1) for column in range(heads)],
-        title="head: in each a bar a key, in order",
-        showgrid=False,
-        zeroline=False,
-        range=[-1, heads * step],
-    )
-    figure.update_yaxes(
-        tickvals=[(layers - 1 - row) * floor + 0.5 for row in range(layers)],
-        ticktext=[str(row + 1) for row in range(layers)],
-        title="layer",
-        showgrid=False,
-        zeroline=False,
-        range=[-0.1, layers * floor],
-    )
+    gap = np.full_like(left, np.nan)
+    ground = np.stack([left, left + keys, gap], axis=-1), np.stack([bottom, bottom, gap], axis=-1)
+    figure.add_trace(thin_lines(*ground, style.fade(style.ink(dark), 0.3)))
+    across = [column * step + (keys - 1) / 2 for column in range(heads)]
+    down = [(layers - 1 - row) * floor + 0.5 for row in range(layers)]
+    title = "head: in each a bar a key, in order"
+    figure.update_xaxes(plain_axis(title, across, range(1, heads + 1), [-1, heads * step]))
+    figure.update_yaxes(plain_axis("layer", down, range(1, layers + 1), [-0.1, layers * floor]))
     title = f"The same words in every head (highest bar {end:.2f})"
     return style.arrange(figure, title=title, height=height or 90 + 70 * layers, dark=dark)

@@ -12,6 +12,7 @@ Shapes: ``L`` layers, ``H`` heads, ``Q`` queries, ``K`` keys; a tile is one head
 from __future__ import annotations
 
 import base64
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
@@ -183,16 +184,11 @@ def heads_mosaic(
         )
     )
     gap = np.full_like(left, np.nan)
-    figure.add_trace(
-        go.Scatter(
-            x=np.stack([left, left + width, left + width, left, left, gap], axis=-1).ravel(),
-            y=np.stack([top, top, top + rows, top + rows, top, gap], axis=-1).ravel(),
-            mode="lines",
-            line={"color": style.grid(dark), "width": 1},
-            hoverinfo="skip",
-            showlegend=False,
-        )
+    frames = (
+        np.stack([left, left + width, left + width, left, left, gap], axis=-1),
+        np.stack([top, top, top + rows, top + rows, top, gap], axis=-1),
     )
+    figure.add_trace(thin_lines(*frames, style.grid(dark)))
     if chosen is not None:
         across, down = float(left[chosen]), float(top[chosen])
         figure.add_shape(
@@ -203,42 +199,59 @@ def heads_mosaic(
             y1=down + rows,
             line={"color": style.COLOURS[grid.kind], "width": 3},
         )
-    figure.add_trace(
-        go.Scatter(
-            x=[column * step_across + (width - 1) / 2 for _ in range(layers) for column in range(columns)],
-            y=[layer * step_down + (rows - 1) / 2 for layer in range(layers) for _ in range(columns)],
-            mode="markers",
-            marker={"opacity": 0, "size": 30},
-            hovertext=[
-                style.escape(grid.strongest(layer, column))
-                for layer in range(layers)
-                for column in range(columns)
-            ],
-            hoverinfo="text",
-            showlegend=False,
-        )
-    )
+    across_middles = [column * step_across + (width - 1) / 2 for column in range(columns)]
+    down_middles = [layer * step_down + (rows - 1) / 2 for layer in range(layers)]
+    figure.add_trace(_tips(grid, across_middles, down_middles))
     figure.update_xaxes(
-        tickvals=[column * step_across + (width - 1) / 2 for column in range(columns)],
-        ticktext=list(grid.columns),
-        title="head",
-        side="top",
-        showgrid=False,
-        zeroline=False,
-        range=[-0.5, columns * step_across - 0.5],
+        plain_axis("head", across_middles, grid.columns, [-0.5, columns * step_across - 0.5]), side="top"
     )
     figure.update_yaxes(
-        tickvals=[layer * step_down + (rows - 1) / 2 for layer in range(layers)],
-        ticktext=[str(layer + 1) for layer in range(layers)],
-        title="layer",
-        showgrid=False,
-        zeroline=False,
-        range=[layers * step_down - 0.5, -0.5],
+        plain_axis("layer", down_middles, range(1, layers + 1), [layers * step_down - 0.5, -0.5])
     )
     size = height if height is not None else 110 + layers * min(max(round(850 / columns), 60), 140)
     title = f"{KINDS[grid.kind].capitalize()}: {SCALES[scale]}"
     margin = {"l": 52, "r": 8, "t": 84, "b": 8}
     return style.arrange(figure, title=title, height=size, dark=dark, margin=margin)
+
+
+def plain_axis(
+    title: str, places: Sequence[float], names: Iterable[object], span: Sequence[float]
+) -> dict[str, Any]:
+    """An axis that only names what stands at some places along it, from one end to the other."""
+    return {
+        "tickvals": list(places),
+        "ticktext": [str(name) for name in names],
+        "title": title,
+        "showgrid": False,
+        "zeroline": False,
+        "range": list(span),
+    }
+
+
+def thin_lines(x: NDArray[np.floating[Any]], y: NDArray[np.floating[Any]], colour: str) -> go.Scatter:
+    """Lines through points in C order, broken at NaN, that no hover finds."""
+    return go.Scatter(
+        x=x.ravel(),
+        y=y.ravel(),
+        mode="lines",
+        line={"color": colour, "width": 1},
+        hoverinfo="skip",
+        showlegend=False,
+    )
+
+
+def _tips(grid: HeadGrid, across: Sequence[float], down: Sequence[float]) -> go.Scatter:
+    """An unseen point in the middle of each tile, whose hover is the tile's line."""
+    tiles = [(layer, column) for layer in range(len(down)) for column in range(len(across))]
+    return go.Scatter(
+        x=[across[column] for _, column in tiles],
+        y=[down[layer] for layer, _ in tiles],
+        mode="markers",
+        marker={"opacity": 0, "size": 30},
+        hovertext=[style.escape(grid.strongest(layer, column)) for layer, column in tiles],
+        hoverinfo="text",
+        showlegend=False,
+    )
 
 
 def _packed(array: NDArray[np.uint8]) -> str:

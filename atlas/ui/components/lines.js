@@ -185,7 +185,10 @@ class Lines {
   /** Nothing is hovered: the chosen words stay lit, or all lines show when none is chosen. */
   rest() {
     if (this.chosen.size) this.show((query) => this.chosen.has(query));
-    else this.svg.classList.remove("choice");
+    else {
+      this.svg.classList.remove("choice");
+      for (const { line } of this.strokes) line.classList.remove("lit");
+    }
     for (const side of ["query", "key"]) this.numbers(side, () => null);
   }
 
