@@ -28,7 +28,10 @@ from atlas.training.config import TrainingConfig
 from atlas.training.run import train_from_config
 folder = Path(sys.argv[1])
 config = TrainingConfig.from_dict(json.loads(sys.argv[2]))
-train_from_config(config, out=folder / "bundle", run=folder / "run", device="cpu")
+(folder / "run").mkdir(parents=True, exist_ok=True)
+(folder / "run" / "tokenizer.json").write_text("of a run that is thrown away")
+written = train_from_config(config, out=folder / "bundle", run=folder / "run", device="cpu", restart=True)
+print("bundle" if written else "nothing")
 """
 
 
@@ -54,6 +57,7 @@ def test_two_gloo_processes_reach_the_loss_of_one(corpus: Path, tmp_path: Path):
     )
     assert done.returncode == 0, done.stderr
     assert done.stderr.count("evaluation at step 24") == 1, "only the first process talks"
+    assert sorted(done.stdout.split()) == ["bundle", "nothing"], "and only it hands on the bundle"
     train(config, tmp_path / "one")
 
     tokenizer = Tokenizer.load(tmp_path / "one" / "run" / "tokenizer.json")

@@ -80,6 +80,7 @@ def test_going_on_from_a_bundle_has_a_fresh_optimiser_and_gets_better(
     opened = load_bundle(tmp_path / "bundle")
     assert opened.tokenizer.to_json() == load_bundle(whole / "bundle").tokenizer.to_json()
     assert "Went on from the bundle `bundle` with a fresh optimiser." in opened.card
+    assert "`atlas train configs/more.toml --out checkpoints/more --init checkpoints/bundle`" in opened.card
 
 
 def test_going_on_from_a_bundle_survives_a_stop_before_the_first_state(
