@@ -101,7 +101,9 @@ def test_an_unforeseen_error_is_said_and_keeps_what_was_done() -> None:
 
     job = run(FileJob(rows(*map(str, range(100))), broken))
     assert job.progress.error == "RuntimeError: out of memory"
-    assert job.progress.done == jobs.FIRST_CHUNK
+    done = job.progress.done
+    assert jobs.FIRST_CHUNK <= done <= 17, "whole chunks before the one at fault; how many, the clock decides"
+    assert [result.translation for result in job.results] == [str(number) for number in range(done)]
     assert job.table("csv")
 
 
