@@ -138,6 +138,21 @@ def test_the_search_goes_on_from_a_node_and_back(visitor: Visitor) -> None:
     assert run_in_tree(page, "view => view.tree.identity") == whole
 
 
+def test_a_hypothesis_of_the_list_is_marked_after_a_replay(visitor: Visitor) -> None:
+    page = opened(visitor).page
+    start = run_in_tree(page, "view => view.node")
+    part(page, "back").click()
+    part(page, "next").click()
+    page.wait_for_timeout(1000)
+    page.get_by_role("button", name="2", exact=True).click()
+    page.wait_for_function(
+        f"() => document.querySelector('[data-testid=stBidiComponentIsolated]').shadowRoot"
+        f".querySelector('.tree').atlasView.node !== {start}"
+    )
+    best = run_in_tree(page, "view => view.tree.hover[view.node]")
+    assert "hypothesis 2 of" in best
+
+
 def test_the_tree_can_be_walked_with_the_keyboard(visitor: Visitor) -> None:
     visit = opened(visitor)
     page = visit.page

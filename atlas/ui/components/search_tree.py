@@ -20,12 +20,15 @@ import streamlit as st
 _FILES = resources.files(__package__)
 
 
-def _part(suffix: str) -> str:
-    return (_FILES / f"search_tree.{suffix}").read_text(encoding="utf-8")
+def _read(name: str) -> str:
+    return (_FILES / name).read_text(encoding="utf-8")
 
 
 _mount = st.components.v2.component(
-    "attention_atlas.search_tree", html=_part("html"), css=_part("css"), js=_part("js")
+    "attention_atlas.search_tree",
+    html=_read("search_tree.html"),
+    css=_read("search_tree.css"),
+    js=_read("search_tree_picture.js") + _read("search_tree.js"),
 )
 
 
