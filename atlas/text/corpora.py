@@ -237,6 +237,9 @@ def load_multi30k(folder: Path, target_language: str = "fr") -> Corpus:
         report.empty += part.empty
         for language in ("en", target_language):
             files[f"{stem}.{language}.gz"] = _checksum(folder / f"{stem}.{language}.gz")
+    for path in sorted(folder.glob("test_*.gz")):
+        if path.name.split(".")[-2] in ("en", target_language):
+            files[path.name] = _checksum(path)
     return Corpus(
         f"multi30k-en-{target_language}",
         "en",
