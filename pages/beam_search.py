@@ -24,7 +24,7 @@ $$\text{gnmt: } lp=\Big(\frac{5+|y|}{6}\Big)^{\alpha}\qquad \text{average: } lp=
 in $|y|$.
 
 **When it stops.** With two or more hypotheses in the beam the search goes on until the best total still
-alive, divided by the penalty at the length limit, cannot beat the worst finished score that would be returned
+alive, divided by the penalty at the length limit, cannot beat the worst of the k best finished scores
 (compare Huang et al. 2017). Width 1 is greedy search.
 
 **Sampling.** Each token is drawn from $p_T(v)\propto \exp(z_v/T)$ with logits $z$ and temperature $T$. Top-k

@@ -285,7 +285,7 @@ def test_multi30k_is_read_from_its_files(multi30k: Path, language: str, word: st
         assert [pair.source for pair in side] == [f"{stem} {number} A dog runs." for number in range(3)]
         assert all(word in pair.target and stem in pair.target for pair in side)
     assert corpus.report.lines == corpus.report.kept == 9
-    # Two sides of train, val and four test sets, each test set tokenised too: all that the card's scores rest on.
+    # Two sides of train, val and four test sets, each test set tokenised too: what the scores rest on.
     assert len(corpus.files) == 2 * (2 + 2 * len(MULTI30K_TESTS))
     assert {name.split(".")[-2] for name in corpus.files} == {"en", language}
 
