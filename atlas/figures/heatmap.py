@@ -196,8 +196,8 @@ def heatmap(
         **_axis(head.queries, range=[max(rows, 1) - 0.5, -0.5]),
         title={"text": style.escape(head.rows), "font": {"color": style.text_colour("query", dark)}},
     )
-    labels_height = 7 * max(map(len, head.keys), default=0) if slanted else 16
-    above = (34 if head.name else 0) + min(labels_height, 220) + 34
+    labels_height = 8 * max(map(len, head.keys), default=0) + 8 if slanted else 18
+    above = (34 if head.name else 0) + min(labels_height, 220) + 40
     size = height if height is not None else min(max(24 * rows + 24, 160), 800) + above
     margin = {"l": 8, "r": 8, "t": above, "b": 8}
     return style.arrange(figure, title=head.name or None, height=size, dark=dark, margin=margin)

@@ -267,6 +267,15 @@ def test_words_are_followed_in_every_head(no_bundles: None) -> None:
     assert component(test, HEAD[0])["chosen"] == [1, 3]
 
 
+def test_without_a_choice_all_words_are_followed(no_bundles: None) -> None:
+    trace = make_trace()
+    test = clean(open_saved(trace))
+    bars = array(figure(test, "attention.keys")["data"][0]["y"])
+    np.testing.assert_allclose(bars, trace.encoder[0, 0].sum(axis=0), rtol=1e-5)
+    assert component(test, HEAD[0])["chosen"] == []
+    assert any(f"summed over all {len(trace.source_tokens)} queries" in item.value for item in test.caption)
+
+
 def test_words_of_other_rows_are_given_up(open_app: OpenApp) -> None:
     test = clean(open_app("attention", words="1.3"))
     test.text_input(key="atlas.widget.attention.text").set_value("A red car.").run()

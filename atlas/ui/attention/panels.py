@@ -81,27 +81,31 @@ def one_head(
 def attended(state: ViewState, head: HeadMap, grid: HeadGrid, column: int) -> list[int]:
     """What selected words attend to in this head, in all heads together and in each of them.
 
+    With none selected, it is what all words together attend to.
+
     Returns:
         The selected rows, 0-based.
     """
     chosen = query_words(state, head)
-    if not chosen:
+    rows = chosen or list(range(len(head.queries)))
+    if not rows:
         return chosen
-    words = ", ".join(head.queries[row] for row in chosen)
-    here = (state["layer"] - 1, column)
+    words = ", ".join(head.queries[row] for row in chosen) or "all"
+    dark, here = is_dark(), (state["layer"] - 1, column)
     chart(
-        key_bars(head, grid, chosen, dark=is_dark()),
+        key_bars(head, grid, rows, dark=dark),
         "attention.keys",
-        f"What these words attend to, a bar a key: {words}",
+        f"What these query words attend to, a bar a key: {words}",
     )
     chart(
-        head_bars(grid, chosen, highlight=here, dark=is_dark()),
+        head_bars(grid, rows, highlight=here, dark=dark),
         "attention.heads",
         f"The same words in every head, small bars for each key: {words}",
     )
+    summed = f"the {len(rows)} chosen" if chosen else f"all {len(rows)}"
     st.caption(
-        f"Weights are summed over the {len(chosen)} chosen {'word' if len(chosen) == 1 else 'words'}, "
-        f"so the bars of one head add up to {len(chosen)} (less where a row is empty)."
+        f"Weights are summed over {summed} queries, so the bars of one head add up to {len(rows)} "
+        "(less where a row is empty)."
     )
     return chosen
 
