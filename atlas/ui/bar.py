@@ -32,20 +32,12 @@ def sentence_bar(state: ViewState) -> None:
 
 def examples(state: ViewState) -> None:
     """A menu of built-in sentences."""
+    menu = f"atlas.examples.{state.page}"
 
-    def choose(sentence: str) -> None:
-        state["text"] = sentence
+    def choose() -> None:
+        state["text"] = st.session_state[menu]
 
-    with st.popover("Examples", icon=":material/lightbulb:"):
-        for index, (hint, sentence) in enumerate(EXAMPLES):
-            st.button(
-                sentence,
-                key=f"atlas.example.{index}",
-                help=hint,
-                type="tertiary",
-                on_click=choose,
-                args=(sentence,),
-            )
+    st.menu_button("Examples", EXAMPLES, icon=":material/lightbulb:", key=menu, on_click=choose)
 
 
 def search_settings(state: ViewState) -> None:

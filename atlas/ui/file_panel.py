@@ -132,7 +132,8 @@ def _choose_column(panel: FilePanel, upload: Upload, engine: SharedEngine, optio
             "problem": [row.problem or "" for row in rows[:_PREVIEW_ROWS]],
         }
     )
-    st.dataframe(preview, hide_index=True, width="stretch", height="content")
+    columns = {"row": st.column_config.NumberColumn("row", width="small"), "problem": "remark"}
+    st.dataframe(preview, hide_index=True, width="stretch", height="content", column_config=columns)
 
 
 def _start(panel: FilePanel, upload: Upload, engine: SharedEngine, options: SearchOptions) -> None:
@@ -216,14 +217,11 @@ def _table(results: list[Result]) -> None:
         width="stretch",
         column_config={
             "row": st.column_config.NumberColumn("row", width="small"),
-            "original": st.column_config.TextColumn("original", width="large"),
-            "translation": st.column_config.TextColumn("translation", width="large"),
             "score": st.column_config.NumberColumn(
                 "score",
                 format="%.3f",
-                width="small",
                 help="Log-probability after the length penalty; nearer to 0 is surer.",
             ),
-            "problem": st.column_config.TextColumn("remark", width="medium"),
+            "problem": "remark",
         },
     )

@@ -131,7 +131,7 @@ def _facts(page: Page, timed: TimedTrace) -> list[str]:
 
 
 def _details(trace: Trace, index: int) -> None:
-    left, right = st.columns([1, 1], gap="large")
+    left, right = st.columns([6, 5], gap="medium")
     with left:
         _n_best(trace)
     with right:

@@ -40,10 +40,13 @@ class ViewState:
     """The typed values of one page, shared by name with the other pages of the session.
 
     Read with ``state["layer"]``, write with ``state["layer"] = 3``; the address follows.
+
+    Attributes:
+        page: the name of the page.
     """
 
     def __init__(self, page: str, keys: Sequence[Key[Any]]) -> None:
-        self._page = page
+        self.page = page
         self._keys = {key.name: key for key in keys}
         self._values = _bucket(_VALUES)
         self._notices = _bucket(_NOTICES)
@@ -124,10 +127,10 @@ class ViewState:
         Returns:
             ``key``, ``on_change`` and ``args`` for the widget.
         """
-        widget_key = f"atlas.widget.{self._page}.{name}"
-        wanted = to_widget(self[name]) if to_widget else self[name]
-        if widget_key not in st.session_state or st.session_state[widget_key] != wanted:
-            st.session_state[widget_key] = wanted
+        widget_key = f"atlas.widget.{self.page}.{name}"
+        # In every run, also when nothing changed: the browser draws what is in a popover when it is opened,
+        # and would show the widget's own default if the value had been sent with an earlier run only.
+        st.session_state[widget_key] = to_widget(self[name]) if to_widget else self[name]
         return {"key": widget_key, "on_change": self._changed, "args": (name, widget_key, from_widget, after)}
 
     def _changed(

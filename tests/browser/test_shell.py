@@ -39,8 +39,9 @@ CONTRAST = """() => {
     if (element.closest('svg, [disabled], [aria-disabled="true"], [data-testid^="stIcon"]')) continue;
     const grounds = []; let opacity = 1;
     for (let up = element; up; up = up.parentElement) {
-      const style = getComputedStyle(up);
-      grounds.unshift(style.backgroundColor); opacity *= Number(style.opacity);
+      const style = getComputedStyle(up), ground = up.getBoundingClientRect();
+      if (ground.height >= box.height && ground.width >= box.width) grounds.unshift(style.backgroundColor);
+      opacity *= Number(style.opacity);
     }
     if (opacity < 0.05) continue;
     const back = mix(['white', ...grounds]);

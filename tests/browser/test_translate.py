@@ -66,15 +66,18 @@ def test_one_click_leads_to_the_other_pages_with_that_sentence(visitor: Visitor)
     expect(box).to_have_value("I love you.\nWhere is the station?")
 
 
-def test_examples(visitor: Visitor) -> None:
-    visit = visitor("translate", text="It rains.")
-    visit.page.get_by_role("button", name="Examples").click()
-    visit.page.get_by_role(
-        "button", name="The animal didn't cross the street because it was too tired."
-    ).click()
+def test_an_example_is_chosen_and_everything_else_stays(visitor: Visitor) -> None:
+    visit = visitor("translate", text="It rains.", beam="7", penalty="average")
+    page = visit.page
+    page.get_by_role("button", name="Examples").click()
+    page.get_by_role("menuitem", name=FIRST).click()
     visit.wait()
-    box = visit.page.get_by_role("textbox", name="Sentences, one a line")
-    expect(box).to_have_value(FIRST)
+    expect(page.get_by_role("textbox", name="Sentences, one a line")).to_have_value(FIRST)
+    expect(page.get_by_role("menuitem", name=FIRST)).to_be_hidden()
+    expect(page.get_by_role("radio", name="Sentences")).to_be_checked()
+    page.get_by_role("button", name="Beam 7").click()
+    expect(page.get_by_role("slider", name="Beam width")).to_have_value("7")
+    expect(page.get_by_role("radio", name="average")).to_be_checked()
 
 
 @pytest.mark.case("T3")
