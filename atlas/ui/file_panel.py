@@ -132,8 +132,16 @@ def _choose_column(panel: FilePanel, upload: Upload, engine: SharedEngine, optio
             "problem": [row.problem or "" for row in rows[:_PREVIEW_ROWS]],
         }
     )
-    columns = {"row": st.column_config.NumberColumn("row", width="small"), "problem": "remark"}
-    st.dataframe(preview, hide_index=True, width="stretch", height="content", column_config=columns)
+    st.dataframe(
+        preview,
+        hide_index=True,
+        width="stretch",
+        height="content",
+        column_config={
+            "row": st.column_config.NumberColumn("row", width="small"),
+            "problem": st.column_config.TextColumn("remark"),
+        },
+    )
 
 
 def _start(panel: FilePanel, upload: Upload, engine: SharedEngine, options: SearchOptions) -> None:
@@ -222,6 +230,6 @@ def _table(results: list[Result]) -> None:
                 format="%.3f",
                 help="Log-probability after the length penalty; nearer to 0 is surer.",
             ),
-            "problem": "remark",
+            "problem": st.column_config.TextColumn("remark"),
         },
     )
