@@ -85,8 +85,9 @@ def test_the_same_line_twice(open_app: OpenApp) -> None:
 
 
 def test_words_carry_the_product_of_their_pieces(open_app: OpenApp) -> None:
-    test = open_app()
-    trace = FakeEngine().trace(FIRST)
+    sentence = "The animal didn't cross the street because it was too tired."
+    test = open_app(text=sentence)
+    trace = FakeEngine().trace(sentence)
     best = int(trace.hypotheses[0])
     tokens = trace.target_tokens(best)
     logprobs = trace.search.logprob[trace.ancestors(best)]
