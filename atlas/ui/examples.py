@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 EXAMPLES = (
+    "The cat sat on the chair because it was tired.",
     "The animal didn't cross the street because it was too tired.",
     "She bought a small red car yesterday.",
     "I don't know what you want.",
