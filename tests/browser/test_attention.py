@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from pathlib import Path
+from typing import Any
 from urllib.parse import parse_qs, urlparse
 
 import numpy as np
@@ -25,10 +26,10 @@ def address(page: Page) -> dict[str, str]:
     return {name: values[0] for name, values in query.items()}
 
 
-def look(visitor: Visitor, *, dark: bool = False, **query: str) -> Visit:
+def look(visitor: Visitor, **query: Any) -> Visit:
     """The page, once its lines and its heatmap are drawn."""
-    visit = visitor("attention", dark=dark, **query)
-    expect(visit.page.locator(".lines .word.key").first).to_be_visible()
+    visit = visitor("attention", **query)
+    expect(visit.page.locator("div.lines .word.key").first).to_be_visible()
     expect(visit.page.locator(".stPlotlyChart .heatmaplayer").first).to_be_attached()
     return visit
 
@@ -42,13 +43,13 @@ def head_title(page: Page, name: str) -> Locator:
 
 
 def words(page: Page, side: str) -> Locator:
-    return page.locator(f".lines .word.{side}")
+    return page.locator(f"div.lines .word.{side}")
 
 
 def lit(page: Page) -> list[tuple[float, float]]:
     """Heights of both ends of each lit line."""
     script = "(lines) => lines.map((l) => [l.y1.baseVal.value, l.y2.baseVal.value])"
-    return [(float(a), float(b)) for a, b in page.locator(".lines line.lit").evaluate_all(script)]
+    return [(float(a), float(b)) for a, b in page.locator("div.lines line.lit").evaluate_all(script)]
 
 
 def focused(page: Page) -> str:
@@ -131,14 +132,14 @@ def test_hovering_a_word_lights_its_lines_without_a_message(visitor: Visitor) ->
 
 def test_the_slider_hides_lines_at_once_and_its_place_is_in_the_address(visitor: Visitor) -> None:
     visit = look(visitor, threshold="0", **SMALL)
-    page, slider = visit.page, visit.page.locator(".lines input[type=range]")
-    all_lines, before = page.locator(".lines line").count(), visit.sent
+    page, slider = visit.page, visit.page.locator("div.lines input[type=range]")
+    all_lines, before = page.locator("div.lines line").count(), visit.sent
     slider.evaluate("(s) => { s.value = '0.3'; s.dispatchEvent(new Event('input')); }")
-    left = page.locator(".lines line").count()
+    left = page.locator("div.lines line").count()
     assert left < all_lines and visit.sent == before
     slider.evaluate("(s) => s.dispatchEvent(new Event('change'))")
     visit.wait()
-    assert address(page)["threshold"] == "0.3" and page.locator(".lines line").count() == left
+    assert address(page)["threshold"] == "0.3" and page.locator("div.lines line").count() == left
 
 
 def test_clicked_words_are_followed_in_every_head(visitor: Visitor) -> None:
@@ -152,7 +153,7 @@ def test_clicked_words_are_followed_in_every_head(visitor: Visitor) -> None:
     expect(summed).to_contain_text("over the 2 chosen")
     visit.wait()
     assert address(page)["words"] == "1.3"
-    assert page.locator(".lines [aria-pressed=true]").count() == 2
+    assert page.locator("div.lines [aria-pressed=true]").count() == 2
     words(page, "query").nth(1).click()
     visit.wait()
     assert address(page)["words"] == "3"
@@ -191,7 +192,7 @@ def test_markup_is_shown_and_never_runs(visitor: Visitor, kind: str) -> None:
     assert "".join(shown).replace("␣", "").startswith("<s><b>x</b><imgsrc=x") and shown[-1] == "</s>"
     ticks = page.locator(".stPlotlyChart").last.locator(".xaxislayer-above text").all_text_contents()
     assert ticks == shown
-    inside = page.locator(".lines, .mosaic, .stPlotlyChart")
+    inside = page.locator("div.lines, .mosaic, .stPlotlyChart")
     assert inside.locator("img, a, script, b").count() == 0
     visit.no_trouble()
 
@@ -227,7 +228,7 @@ def test_both_themes_are_drawn_in_their_own_ink_and_nothing_scrolls_sideways(
         }"""
     )
     assert tuple(masked) == style.colour_table(dark)[0], "a masked weight has the colour of the background"
-    ink = page.locator(".lines .label").first.evaluate("(label) => getComputedStyle(label).fill")
+    ink = page.locator("div.lines .label").first.evaluate("(label) => getComputedStyle(label).fill")
     red, green, blue = (int(part) for part in ink[ink.index("(") + 1 : ink.index(")")].split(",")[:3])
     assert style.contrast(f"#{red:02x}{green:02x}{blue:02x}", style.background(dark)) >= 4.5
     ticks = page.locator(".stPlotlyChart .xtick text, .stPlotlyChart .ytick text").evaluate_all(
@@ -249,7 +250,7 @@ def test_a_head_pinned_beside_itself_and_then_beside_another_sentence(visitor: V
     expect(head_title(page, "Now: layer 1 · head 1")).to_be_visible()
     visit.wait()
     visit.no_trouble()
-    assert page.locator(".lines").count() == 2
+    expect(page.locator("div.lines")).to_have_count(2)
     tile(page, 1, 1).click()
     expect(head_title(page, "Now: layer 2 · head 2")).to_be_visible()
     sentence = page.get_by_role("textbox", name="Sentence")
@@ -259,7 +260,7 @@ def test_a_head_pinned_beside_itself_and_then_beside_another_sentence(visitor: V
     expect(words(page, "key").filter(has_text="saw")).to_have_count(1)
     visit.wait()
     page.get_by_role("button", name="Unpin").click()
-    expect(page.locator(".lines")).to_have_count(1)
+    expect(page.locator("div.lines")).to_have_count(1)
 
 
 def test_numbers_and_the_trace_can_be_taken_away(visitor: Visitor, tmp_path: Path) -> None:
