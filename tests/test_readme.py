@@ -43,3 +43,10 @@ def test_links_and_paths_lead_somewhere(document: str) -> None:
     missing = [path for path in linked | named if "NAME" not in path and not (ROOT / path).exists()]
     assert missing == []
     assert linked | named
+
+
+def test_the_scores_are_those_of_the_card() -> None:
+    [row] = [line for line in README.splitlines() if line.startswith("| `en-fr`")]
+    bleu, chrf = re.findall(r"\d\d\.\d\d", row)
+    card = (ROOT / "checkpoints" / "en-fr" / "card.md").read_text(encoding="utf-8")
+    assert f"BLEU {bleu}, chrF {chrf}" in card
