@@ -144,7 +144,9 @@ def read_pairs(path: Path) -> tuple[list[Pair], Report]:
     """
     lines = read_lines(path)
     if path.name.removesuffix(".gz").endswith(".csv"):
-        rows: Iterator[list[str]] = csv.reader(io.StringIO("".join(f"{line}\n" for line in lines)))
+        rows: Iterator[list[str]] = csv.reader(
+            io.StringIO("".join(f"{line}\n" for line in lines)), strict=True
+        )
     else:
         rows = (line.split("\t") for line in lines)
     try:

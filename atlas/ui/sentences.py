@@ -176,7 +176,7 @@ def _n_best(trace: Trace) -> None:
         numbers = (trace.search.score[node], trace.search.cumulative[node])
         cells = "".join(f'<td style="text-align:right">{number:.2f}</td>' for number in numbers)
         rows.append(
-            f'<tr><td>{place}</td><td style="line-height:1.7">{words}</td>{cells}'
+            f'<tr><td>{place}</td><td style="line-height:1.7;overflow-wrap:anywhere">{words}</td>{cells}'
             f'<td style="text-align:right">{int(trace.search.step[node])}</td></tr>'
         )
     head = "".join(f"<th>{name}</th>" for name in ("", "Translation", "Score", "log p", "Pieces"))

@@ -88,7 +88,10 @@ def test_markup_stays_text(visitor: Visitor) -> None:
     main = page.get_by_test_id("stMain")
     assert main.locator("img").count() == 0
     assert main.locator('a[href="x"], a[href$="/x"]').count() == 0
+    type_lines(visit, "<b>x</b>")  # short enough for the small picture to label every word
+    expect(main.get_by_text("<b>x</b>").first).to_be_visible()
     assert "<b>x</b>" in page.locator(".js-plotly-plot").first.inner_text().replace("\n", "")
+    type_lines(visit, MARKUP)
     for name in ("Attention", "Beam search", "Positions"):
         page.get_by_test_id("stSidebarNavLink").filter(has_text=name).click()
         visit.wait()
