@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 
 from atlas.commands import app as app_command
-from atlas.commands import data, evaluate, info, trace, train, translate
+from atlas.commands import data, evaluate, info, measure, trace, train, translate
 from atlas.commands.group import OneLineErrors
 
 app = typer.Typer(
@@ -25,6 +25,7 @@ app.command("train")(train.run)
 app.command("evaluate")(evaluate.run)
 app.command("data")(data.run)
 app.command("info")(info.run)
+app.add_typer(measure.app, name="measure")
 
 if __name__ == "__main__":
     app()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +23,7 @@ from atlas.decoding import (
 from atlas.decoding.bulk import search
 from atlas.errors import AtlasError
 from atlas.model import Transformer, TransformerConfig, pick_device
+from atlas.model.recorder import Edit
 from atlas.text.batches import pad
 from atlas.text.tokenizer import PAD_ID, Tokenizer, normalise
 from atlas.trace import Trace
@@ -99,6 +100,11 @@ class Engine:
         return self._bundle.history
 
     @property
+    def folder(self) -> Path | None:
+        """The bundle's folder; None for a model that was never stored."""
+        return self._bundle.folder
+
+    @property
     def parameters(self) -> int:
         """Number of weights, tied ones once."""
         return sum(parameter.numel() for parameter in self._model.parameters())
@@ -163,6 +169,7 @@ class Engine:
         prefix: str | None = None,
         prefix_ids: Sequence[int] | None = None,
         record: Sequence[str] = ("scores",),
+        edits: Mapping[str, Edit] | None = None,
     ) -> Trace:
         """Translate one sentence and record everything that was looked at.
 
@@ -170,6 +177,8 @@ class Engine:
             target: a translation of your own; the model then reads it instead of searching (teacher forcing).
             prefix: words, or ``prefix_ids``: token ids, that every hypothesis must begin with.
             record: more than attention weights: any of :data:`EXTRAS`.
+            edits: by name of a point (see :class:`~atlas.model.recorder.Recorder`), what it becomes on the
+                way: an experiment on the model. The trace's settings name the points.
 
         Raises:
             EmptySentence: there is nothing to translate.
@@ -177,7 +186,7 @@ class Engine:
             TokenizerError: a text holds half a character, or ``prefix_ids`` an id that does not exist.
             OptionsError: an unknown ``record``, or a forced text that cannot be read.
         """
-        return self.traces([sentence], options, target, prefix, prefix_ids, record)[0]
+        return self.traces([sentence], options, target, prefix, prefix_ids, record, edits)[0]
 
     def traces(
         self,
@@ -187,6 +196,7 @@ class Engine:
         prefix: str | None = None,
         prefix_ids: Sequence[int] | None = None,
         record: Sequence[str] = ("scores",),
+        edits: Mapping[str, Edit] | None = None,
     ) -> list[Trace]:
         """:meth:`trace` for several sentences in one padded batch; each trace is free of padding."""
         unknown = [name for name in record if name not in EXTRAS]
@@ -204,7 +214,7 @@ class Engine:
             ids.append(tokens)
         if not texts:
             return []
-        recording = Recording(self.config.decoder_layers, tuple(record))
+        recording = Recording(self.config.decoder_layers, tuple(record), dict(edits or {}))
         result: SearchResult
         if target is not None:
             if not normalise(target).strip():
@@ -221,6 +231,8 @@ class Engine:
             "prefix": prefix,
             "prefix_ids": None if prefix_ids is None else [int(token) for token in prefix_ids],
         }
+        if edits:
+            settings["edited"] = sorted(edits)
         header = {
             "model_name": self.name,
             "model_hash": self.hash,

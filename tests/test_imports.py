@@ -30,6 +30,7 @@ RANKS = {
     "build_trace": 3,
     "engine": 4,
     "bundles": 4,
+    "measurements": 1,
     "ui": 5,
     "commands": 5,
     "cli": 6,

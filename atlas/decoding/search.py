@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -13,7 +13,7 @@ from atlas.decoding.candidates import NEVER
 from atlas.decoding.options import OptionsError, SearchOptions, default_limit
 from atlas.decoding.protocol import StepModel
 from atlas.decoding.record import SearchRecord
-from atlas.model.recorder import Recorder
+from atlas.model.recorder import Edit, Recorder
 from atlas.text.batches import pad
 from atlas.text.tokenizer import END_ID, PAD_ID
 
@@ -43,11 +43,12 @@ class Found:
 @dataclass(frozen=True)
 class Recording:
     """Ask for a record of the search: extra points of every pass, and the model's number of decoder
-    layers.
+    layers; ``edits`` change points on the way (see :class:`~atlas.model.recorder.Recorder`).
     """
 
     layers: int
     extras: tuple[str, ...] = ()
+    edits: Mapping[str, Edit] = field(default_factory=dict)
 
 
 @dataclass
@@ -102,10 +103,10 @@ def read_sources(
 ) -> tuple[Any, Recorder | None]:
     """Let the model read a padded batch: its state, and what the encoder showed if a record is wanted."""
     source = pad(sources).to(device)
-    encoder = Recorder((*_ALWAYS, "memory", *recording.extras)) if recording else None
+    encoder = Recorder((*_ALWAYS, "memory", *recording.extras), recording.edits) if recording else None
     return model.begin(source, source != PAD_ID, encoder, positions=positions), encoder
 
 
 def step_recorder(recording: Recording | None) -> Recorder | None:
     """A recorder for one step of the decoder, if a record is wanted."""
-    return Recorder((*_ALWAYS, *recording.extras)) if recording else None
+    return Recorder((*_ALWAYS, *recording.extras), recording.edits) if recording else None

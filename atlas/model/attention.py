@@ -38,8 +38,8 @@ def attend(
         key: ``(B, H, S, K)``; value: the same shape.
         mask: boolean, broadcastable to ``(B, H, T, S)``, True where a key is visible. A query that sees no
             key gets zeros.
-        recorder: when given, q, k, v, scores and weights are recorded under ``name`` and the softmax is
-            explicit.
+        recorder: when given, q, k, v, scores, weights and heads are recorded under ``name`` (and edited, if
+            it says so) and the softmax is explicit.
         explicit: use the explicit softmax without recording (on a CPU it trains faster on short sentences).
 
     Returns:
@@ -47,22 +47,22 @@ def attend(
     """
     if recorder is None and not explicit:
         return scaled_dot_product_attention(query, key, value, attn_mask=mask)
+    if recorder is not None:
+        query, key, value = (
+            recorder(f"{name}.{what}", tensor) for what, tensor in (("q", query), ("k", key), ("v", value))
+        )
     scores = (query @ key.transpose(-1, -2)) * (1.0 / math.sqrt(query.shape[-1]))
     if mask is not None:
         scores = scores.masked_fill(~mask, -math.inf)
+    if recorder is not None:
+        scores = recorder(f"{name}.scores", scores)
     weights = scores.softmax(-1)
     if mask is not None and (blind := ~mask.any(-1, keepdim=True)).any():
         weights = weights.masked_fill(blind, 0.0)
-    if recorder is not None:
-        for what, tensor in (
-            ("q", query),
-            ("k", key),
-            ("v", value),
-            ("scores", scores),
-            ("weights", weights),
-        ):
-            recorder(f"{name}.{what}", tensor)
-    return weights @ value
+    if recorder is None:
+        return weights @ value
+    weights = recorder(f"{name}.weights", weights)
+    return recorder(f"{name}.heads", weights @ value)
 
 
 class _Heads(nn.Module):

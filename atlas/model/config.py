@@ -26,6 +26,8 @@ class TransformerConfig:
     ("pre").
     ``tied`` shares one matrix between source embedding, target embedding and output projection (section 3.4).
     ``max_length`` bounds positions, in tokens.
+    ``causal`` hides later target tokens from earlier ones in training (section 3.2.3). Without it a model can
+    only be shown to be worthless: when it generates, there is nothing later to see.
 
     Raises:
         ConfigError: a size below 1, a dropout outside [0, 1), a width that H does not divide, an odd width
@@ -43,6 +45,7 @@ class TransformerConfig:
     positions: Positions = "sinusoidal"
     activation: Activation = "relu"
     tied: bool = True
+    causal: bool = True
     max_length: int = 1024
     norm_epsilon: float = 1e-5
 
@@ -58,8 +61,9 @@ class TransformerConfig:
             raise ConfigError(f"dropout must be at least 0 and below 1, not {self.dropout!r}")
         if not 0 < self.norm_epsilon < math.inf:
             raise ConfigError(f"norm_epsilon must be above 0 and finite, not {self.norm_epsilon!r}")
-        if not isinstance(self.tied, bool):
-            raise ConfigError(f"tied must be true or false, not {self.tied!r}")
+        for name in ("tied", "causal"):
+            if not isinstance(getattr(self, name), bool):
+                raise ConfigError(f"{name} must be true or false, not {getattr(self, name)!r}")
         for name, choices in (("norm", Norm), ("positions", Positions), ("activation", Activation)):
             if getattr(self, name) not in get_args(choices):
                 raise ConfigError(

@@ -49,7 +49,7 @@ class FeedForward(nn.Module):
         """``(B, T, D)`` -> ``(B, T, D)``."""
         hidden = self.activation(self.inner(stream))
         if recorder is not None:
-            recorder(f"{name}.hidden", hidden)
+            hidden = recorder(f"{name}.hidden", hidden)
         return self.outer(hidden)
 
 
@@ -70,15 +70,20 @@ class _Layer(nn.Module):
         name: str,
     ) -> Tensor:
         """One residual step: ``x + f(norm(x))`` (pre) or ``norm(x + f(x))`` (post)."""
-        change = block(norm(stream) if self.pre else stream)
+        read = norm(stream) if self.pre else stream
+        if recorder is not None:
+            read = recorder(f"{name}.input", read)
+        change = block(read)
         if self.training:
             change = fast_dropout(change, self.dropout)
+        if recorder is not None:
+            change = recorder(f"{name}.change", change)
         stream = stream + change
+        if recorder is not None:
+            stream = recorder(f"{name}.sum", stream)
         if not self.pre:
             stream = norm(stream)
-        if recorder is not None:
-            recorder(f"{name}.residual", stream)
-        return stream
+        return stream if recorder is None else recorder(f"{name}.residual", stream)
 
 
 class EncoderLayer(_Layer):

@@ -1,10 +1,13 @@
-"""A notebook that a forward pass writes into, when one is handed in."""
+"""A notebook that a forward pass writes into, and may be told to go on from, when one is handed in."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 from torch import Tensor
+
+Edit = Callable[[Tensor], Tensor]
+"""What a point becomes: a tensor of any shape in, one of the same shape out."""
 
 
 class Recorder:
@@ -23,24 +26,39 @@ class Recorder:
     ``encoder.0.self.q`` (``k``, ``v``) ``(B, H, S, K)``       queries, keys, values
     ``decoder.0.self.weights``          ``(B, H, T, T)``       the same for decoder self-attention
     ``decoder.0.cross.weights``         ``(B, H, T, S)``       and for attention to the source
-    ``encoder.embedded``                ``(B, S, D)``          residual stream after the embedding
-    ``encoder.0.self.residual``         ``(B, S, D)``          residual stream after a sub-layer
+    ``encoder.0.self.heads``            ``(B, H, S, K)``       weighted sums of values, before W^O
+    ``encoder.looked_up``               ``(B, S, D)``          rows of the embedding table
+    ``encoder.scaled``                  ``(B, S, D)``          the same times sqrt(D)
+    ``encoder.embedded``                ``(B, S, D)``          plus positions: the residual stream begins
+    ``encoder.0.self.input``            ``(B, S, D)``          what a sub-layer reads (normed if pre-norm)
+    ``encoder.0.ffn.hidden``            ``(B, S, F)``          the feed-forward units, after the activation
+    ``encoder.0.self.change``           ``(B, S, D)``          what a sub-layer adds
+    ``encoder.0.self.sum``              ``(B, S, D)``          the stream plus the change
+    ``encoder.0.self.residual``         ``(B, S, D)``          the sum, normed if post-norm
     ``encoder.memory``                  ``(B, S, D)``          the encoder's output
+    ``decoder.output``                  ``(B, T, D)``          what is multiplied with the vocabulary
     ==================================  =====================  ==========================================
 
     Args:
         wanted: the kinds of point to keep (the last part of a name, such as ``weights``); everything when
             None.
+        edits: by name of a point, what it becomes before it is kept and before the model goes on with it.
     """
 
-    def __init__(self, wanted: Iterable[str] | None = None) -> None:
+    def __init__(self, wanted: Iterable[str] | None = None, edits: Mapping[str, Edit] | None = None) -> None:
         self._wanted = None if wanted is None else frozenset(wanted)
+        self._edits = dict(edits or {})
         self.points: dict[str, Tensor] = {}
 
-    def __call__(self, name: str, value: Tensor) -> None:
-        """Keep a detached reference to ``value`` under ``name`` if this kind of point is wanted."""
+    def __call__(self, name: str, value: Tensor) -> Tensor:
+        """Edit ``value`` if an edit of this name was given, keep a detached reference to it if this kind of
+        point is wanted, and return what the model is to go on with.
+        """
+        if name in self._edits:
+            value = self._edits[name](value)
         if self._wanted is None or name.rpartition(".")[2] in self._wanted:
             self.points[name] = value.detach()
+        return value
 
     def __getitem__(self, name: str) -> Tensor:
         return self.points[name]

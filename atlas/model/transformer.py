@@ -75,18 +75,38 @@ class Transformer(nn.Module):
     def _explicit(self) -> bool:
         return self.training and self.device.type == "cpu"
 
-    def _embed(self, embedding: nn.Embedding, ids: Tensor, positions: Tensor | None, past: int = 0) -> Tensor:
+    def _embed(
+        self,
+        side: str,
+        ids: Tensor,
+        positions: Tensor | None,
+        recorder: Recorder | None,
+        past: int = 0,
+    ) -> Tensor:
         """``(B, T)`` ids -> ``(B, T, D)``: embeddings times sqrt(D), plus positions from ``past`` on
         (section 3.4).
         """
+        embedding = self.source_embedding if side == "encoder" else self.target_embedding
         end = past + ids.shape[1]
         if end > self.config.max_length:
             raise TooLongError(f"a text of {end} tokens; this model takes at most {self.config.max_length}")
-        stream = embedding(ids) * math.sqrt(self.config.width)
+        stream = embedding(ids)
+        if recorder is not None:
+            stream = recorder(f"{side}.looked_up", stream)
+        stream = stream * math.sqrt(self.config.width)
+        if recorder is not None:
+            stream = recorder(f"{side}.scaled", stream)
         table = self.position_table if positions is None else positions
         if table is not None:
             stream = stream + table[past:end].to(stream.dtype)
-        return fast_dropout(stream, self.config.dropout) if self.training else stream
+        if self.training:
+            stream = fast_dropout(stream, self.config.dropout)
+        return stream if recorder is None else recorder(f"{side}.embedded", stream)
+
+    def _output(self, stream: Tensor, recorder: Recorder | None) -> Tensor:
+        """The decoder's residual stream, ready for the vocabulary: ``(B, T, D)`` -> ``(B, T, D)``."""
+        stream = self.decoder_norm(stream)
+        return stream if recorder is None else recorder("decoder.output", stream)
 
     def encode(
         self,
@@ -110,43 +130,48 @@ class Transformer(nn.Module):
         Raises:
             TooLongError: S is above the model's ``max_length``.
         """
-        stream = self._embed(self.source_embedding, source, positions)
-        if recorder is not None:
-            recorder("encoder.embedded", stream)
+        stream = self._embed("encoder", source, positions, recorder)
         visible = mask[:, None, None, :]
         for index, layer in enumerate(self.encoder):
             stream = layer(stream, visible, recorder, f"encoder.{index}", self._explicit())
         memory = self.encoder_norm(stream)
-        if recorder is not None:
-            recorder("encoder.memory", memory)
-        return memory
+        return memory if recorder is None else recorder("encoder.memory", memory)
 
     def decode(
-        self, target: Tensor, memory: Tensor, mask: Tensor, recorder: Recorder | None = None
+        self,
+        target: Tensor,
+        memory: Tensor,
+        mask: Tensor,
+        recorder: Recorder | None = None,
+        *,
+        target_mask: Tensor | None = None,
     ) -> Tensor:
         """Read a whole target at once (teacher forcing), each position seeing only itself and what came
-        before.
+        before (in a model that is not ``causal``: everything).
 
         Args:
             target: ``(B, T)`` ids, beginning with the start token.
             memory: ``(B, S, D)`` from :meth:`encode`; mask: ``(B, S)``, True at real source tokens.
+            target_mask: ``(B, T)``, True at real target tokens. The causal mask hides padding, which comes
+                last, from every real token; without a causal mask, this does.
 
         Returns:
             ``(B, T, D)``, to be read by :meth:`logits`.
         """
-        stream = self._embed(self.target_embedding, target, None)
-        if recorder is not None:
-            recorder("decoder.embedded", stream)
+        stream = self._embed("decoder", target, None, recorder)
         length = target.shape[1]
-        causal = causal_mask(length, length, target.device)
+        own = causal_mask(length, length, target.device) if self.config.causal else None
+        if target_mask is not None:
+            seen = target_mask[:, None, None, :]
+            own = seen if own is None else own & seen
         visible = mask[:, None, None, :]
         for index, (layer, (keys, values)) in enumerate(
             zip(self.decoder, self.cross_keys_values(memory), strict=True)
         ):
             stream = layer(
-                stream, causal, keys, values, visible, recorder, f"decoder.{index}", explicit=self._explicit()
+                stream, own, keys, values, visible, recorder, f"decoder.{index}", explicit=self._explicit()
             )
-        return self.decoder_norm(stream)
+        return self._output(stream, recorder)
 
     def logits(self, stream: Tensor) -> Tensor:
         """``(..., D)`` -> ``(..., V)``: unnormalised log-probabilities of the next token."""
@@ -196,9 +221,7 @@ class Transformer(nn.Module):
         """
         past, length = cache.length, tokens.shape[1]
         cache.ensure(past + length)
-        stream = self._embed(self.target_embedding, tokens, None, past)
-        if recorder is not None:
-            recorder("decoder.embedded", stream)
+        stream = self._embed("decoder", tokens, None, recorder, past)
         causal = causal_mask(length, past + length, tokens.device) if length > 1 else None
         visible = cache.memory_mask[:, None, None, :]
         for index, (layer, memory) in enumerate(zip(self.decoder, cache.layers, strict=True)):
@@ -215,4 +238,4 @@ class Transformer(nn.Module):
                 beams=cache.beams,
             )
         cache.length = past + length
-        return self.logits(self.decoder_norm(stream[:, -1]))
+        return self.logits(self._output(stream, recorder)[:, -1])

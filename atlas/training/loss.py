@@ -64,7 +64,10 @@ class TeacherForcing(nn.Module):
         alone.
         """
         mask = batch.source != PAD_ID
-        stream = self.model.decode(batch.target[:, :-1], self.model.encode(batch.source, mask), mask)
+        read = batch.target[:, :-1]
+        # Padding comes last, so that a causal mask hides it anyway.
+        real_read = None if self.model.config.causal else read != PAD_ID
+        stream = self.model.decode(read, self.model.encode(batch.source, mask), mask, target_mask=real_read)
         labels = batch.target[:, 1:]
         real = labels != PAD_ID
         loss, nll = smoothed_cross_entropy(self.model.logits(stream[real]), labels[real], self.smoothing)

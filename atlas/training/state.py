@@ -21,6 +21,14 @@ from atlas.errors import AtlasError
 from atlas.model.transformer import Transformer
 from atlas.text.tokenizer import Tokenizer
 
+MAY_CHANGE = frozenset(
+    ["steps", "snapshots", "save_every", "average", "average_every", "patience", "evaluate_every"]
+    + ["evaluate_sentences", "licence"]
+)
+"""Settings that a resumed run may change: none of them moves the weights of a step (``steps`` moves the end
+of a ``cosine`` or ``wsd`` schedule).
+"""
+
 
 class RunError(AtlasError):
     """A run folder that cannot be continued."""
@@ -146,8 +154,8 @@ class RunFolder:
         """Put the newest state back.
 
         Raises:
-            RunError: the run was started with other settings (only ``steps`` may change on the way), or its
-                files are damaged.
+            RunError: the run was started with other settings (only :data:`MAY_CHANGE` may change on the
+                way), or its files are damaged.
         """
         folder = self.path / (self.path / "latest").read_text().strip()
         try:
@@ -159,7 +167,7 @@ class RunFolder:
         except (OSError, ValueError, SafetensorError) as error:
             raise RunError(f"{folder}: this state cannot be read: {error}") from error
         for key, value in config.items():
-            if key != "steps" and saved["config"].get(key) != value:
+            if key not in MAY_CHANGE and saved["config"].get(key) != value:
                 raise RunError(
                     f"{self.path}: this run has {key} = {saved['config'].get(key)!r}, the "
                     f"configuration says {value!r}; use another --run folder to start anew"

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import streamlit as st
@@ -15,10 +15,11 @@ from atlas.decoding import SearchOptions
 from atlas.engine import Engine, Translation
 from atlas.trace import Trace
 from atlas.ui.gate import Gate
-from atlas.ui.results import BoundedCache
+from atlas.ui.results import BoundedCache, held_bytes
 
 CACHE_BYTES = 256 * 2**20
 MODELS_IN_MEMORY = 3
+Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ class SharedEngine:
 
     _DESCRIPTION = frozenset(
         ["name", "hash", "config", "tokenizer", "source_language", "target_language", "device", "card"]
-        + ["history", "parameters", "positions"]
+        + ["history", "parameters", "positions", "folder"]
     )
 
     def __init__(self, engine: Engine) -> None:
@@ -68,6 +69,11 @@ class SharedEngine:
         """:meth:`Engine.trace`, one caller at a time."""
         with self._gate:
             return self._engine.trace(sentence, options, **forced)
+
+    def ask(self, question: Callable[[Engine], Answer]) -> Answer:
+        """What ``question`` finds out about the engine, one caller at a time."""
+        with self._gate:
+            return question(self._engine)
 
     def encode(self, sentence: Any, source_positions: np.ndarray | None = None) -> np.ndarray:
         """:meth:`Engine.encode`, one caller at a time."""
@@ -115,3 +121,21 @@ def cached_trace(engine: SharedEngine, sentence: str, options: SearchOptions, **
     asked = {name: tuple(value) if isinstance(value, list) else value for name, value in forced.items()}
     key = (engine.hash, sentence, options, tuple(sorted(asked.items())))
     return _traces().get(key, compute)
+
+
+@st.cache_resource(show_spinner=False)
+def _answers() -> BoundedCache[Any]:
+    return BoundedCache(CACHE_BYTES, held_bytes)
+
+
+def cached_answer(
+    engine: SharedEngine, asked: tuple[Hashable, ...], find: Callable[[Engine], Answer]
+) -> Answer:
+    """What an analysis finds out about a model, from the cache that all sessions share.
+
+    Args:
+        asked: name of the analysis and everything besides the model that its answer depends on.
+        find: computes the answer, while it alone uses the model.
+    """
+    answer: Answer = _answers().get((engine.hash, *asked), lambda: engine.ask(find))
+    return answer

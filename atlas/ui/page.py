@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Sequence
 from pathlib import Path
 from typing import Any, Literal, NoReturn
 
@@ -10,13 +10,14 @@ import streamlit as st
 
 from atlas.bundles import DEFAULT, ENVIRONMENT, find_bundles
 from atlas.decoding import SearchOptions
+from atlas.engine import Engine
 from atlas.errors import AtlasError
 from atlas.trace import Trace
 from atlas.ui import bar, keys
 from atlas.ui.examples import FIRST
 from atlas.ui.keys import Key
 from atlas.ui.markup import notice
-from atlas.ui.models import SharedEngine, TimedTrace, cached_trace, load_engine
+from atlas.ui.models import Answer, SharedEngine, TimedTrace, cached_answer, cached_trace, load_engine
 from atlas.ui.navigation import configure, ensure_navigation, entry
 from atlas.ui.saved import SavedTrace, open_saved, saved_trace_box
 from atlas.ui.state import ViewState
@@ -110,6 +111,19 @@ class Page:
             raise AtlasError("a saved trace is shown without its model, which this needs")
         text = self.sentence if sentence is None else sentence
         return cached_trace(self.engine, text, options or self.options, **forced)
+
+    def study(self, what: str, *about: Hashable, find: Callable[[Engine], Answer]) -> Answer:
+        """What an analysis finds out about the live model, from a cache that all sessions share.
+
+        Args:
+            what: name of the analysis.
+            about: everything besides the model that the answer depends on.
+            find: computes it, while it alone uses the model.
+
+        Raises:
+            AtlasError: whatever ``find`` says is wrong.
+        """
+        return cached_answer(self.model, (what, *about), find)
 
     def complain(self, message: object) -> None:
         """Show one clear line, literally."""

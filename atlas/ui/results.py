@@ -4,11 +4,31 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from concurrent.futures import Future
-from typing import Generic, TypeVar
+from dataclasses import fields, is_dataclass
+from typing import Any, Generic, TypeVar
+
+import numpy as np
 
 T = TypeVar("T")
+_SMALL = 64
+"""Bytes that anything is counted for, so that many small results are bounded too."""
+
+
+def held_bytes(result: Any) -> int:
+    """About how many bytes a result holds: the arrays and texts in it, through containers and dataclasses."""
+    if isinstance(result, np.ndarray):
+        return _SMALL + int(result.nbytes)
+    if isinstance(result, str | bytes):
+        return _SMALL + len(result)
+    if is_dataclass(result) and not isinstance(result, type):
+        return _SMALL + sum(held_bytes(getattr(result, item.name)) for item in fields(result))
+    if isinstance(result, Mapping):
+        return _SMALL + sum(held_bytes(key) + held_bytes(value) for key, value in result.items())
+    if isinstance(result, list | tuple | set | frozenset):
+        return _SMALL + sum(map(held_bytes, result))
+    return _SMALL
 
 
 class BoundedCache(Generic[T]):

@@ -109,7 +109,7 @@ def test_a_mask_on_the_query_axis_would_be_seen():
     source = torch.tensor([[5, 6, 7, 2], [8, 2, 0, 0]])
     mask = source != 0
     right = model.encode(source, mask)[1, :2]
-    stream = model._embed(model.source_embedding, source, None)
+    stream = model._embed("encoder", source, None, None)
     for index, layer in enumerate(model.encoder):
         stream = layer(stream, mask[:, None, :, None].expand(-1, -1, -1, 4), None, str(index), False)
     assert (model.encoder_norm(stream)[1, :2] - right).abs().max() > 1e-3
