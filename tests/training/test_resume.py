@@ -171,3 +171,12 @@ def test_all_of_a_state_goes_back_to_where_the_weights_are(whole: Path):
     RunFolder(whole / "run").load(model, optimizer, config.to_dict())
     devices = {value.device.type for state in optimizer.state.values() for value in state.values()}
     assert devices == {"meta"}
+
+
+def test_settings_that_move_no_weight_may_change_on_the_way(corpus: Path, whole: Path, tmp_path: Path):
+    train(settings(corpus, steps=7), tmp_path)
+    other = settings(corpus, save_every=3, evaluate_sentences=2, snapshots=(8,), patience=9)
+    train(other, tmp_path)
+    for name, tensors in outcome(whole).tensors.items():
+        if "average" not in name and "snapshot" not in name:
+            assert equal(tensors, outcome(tmp_path).tensors[name]), name

@@ -17,7 +17,7 @@ from atlas.decoding import SearchOptions
 from atlas.errors import AtlasError
 from atlas.ui import models
 from atlas.ui.gate import Gate
-from atlas.ui.models import SharedEngine, cached_trace, load_engine
+from atlas.ui.models import SharedEngine, cached_answer, cached_trace, load_engine
 from tests.ui.fakes import FakeEngine
 
 
@@ -158,3 +158,34 @@ def test_the_gate_opens_after_an_error() -> None:
 
     threading.Thread(target=visit, daemon=True).start()
     assert entered.wait(5)
+
+
+def test_an_answer_is_found_once_a_model_and_a_question() -> None:
+    asked: list[object] = []
+
+    def find(engine: Any) -> int:
+        asked.append(engine)
+        return len(asked)
+
+    fake = FakeEngine()
+    engine = SharedEngine(fake)
+    assert [cached_answer(engine, ("norms", 3), find) for _ in range(2)] == [1, 1]
+    assert cached_answer(engine, ("norms", 4), find) == 2
+    assert asked == [fake, fake]
+
+
+def test_a_question_waits_for_its_turn() -> None:
+    engine = SharedEngine(FakeEngine())
+    together: list[int] = []
+    inside = 0
+
+    def find(_: Any) -> None:
+        nonlocal inside
+        inside += 1
+        together.append(inside)
+        time.sleep(0.02)
+        inside -= 1
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda _: engine.ask(find), range(4)))
+    assert together == [1, 1, 1, 1]

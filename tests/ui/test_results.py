@@ -5,10 +5,12 @@ from __future__ import annotations
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 
+import numpy as np
 import pytest
 
-from atlas.ui.results import BoundedCache
+from atlas.ui.results import BoundedCache, held_bytes
 
 
 def test_the_least_recently_used_goes_first() -> None:
@@ -75,3 +77,16 @@ def test_other_keys_do_not_wait() -> None:
         assert cache.get("fast", lambda: b"fast") == b"fast"
         release.set()
         assert waiting.result() == b"slow"
+
+
+@dataclass
+class Answer:
+    rows: np.ndarray
+    names: tuple[str, ...]
+
+
+def test_the_bytes_of_a_result_are_those_of_all_that_it_holds() -> None:
+    answer = Answer(np.zeros((10, 100)), ("a" * 500,))
+    for result in (answer, [answer], {"x": answer}, {"x": [(answer,)]}):
+        assert 8500 <= held_bytes(result) < 8500 + 64 * 10
+    assert held_bytes(None) > 0
