@@ -1,0 +1,140 @@
+/**
+ * A walk through named steps. It moves at once in the browser and tells Python when it has come to rest.
+ *
+ * Keys work from anywhere on the page, except where the focus is in something that uses them itself: no key while
+ * someone types or holds a slider, a list or a menu; no arrow in radio buttons, tabs and the like. At either end a key
+ * keeps its ordinary meaning. Labels are written through textContent only.
+ *
+ * data: { labels: names of the steps, step: from 0 }. trigger "step": where the visitor came to rest.
+ */
+
+const SETTLE_MS = 150; // a held key moves at once and tells Python when it rests
+const MOVES = { ArrowLeft: -1, PageUp: -1, ArrowRight: 1, PageDown: 1 };
+const TAKES_ALL =
+  'input:not([type="button"]):not([type="checkbox"]):not([type="radio"]), textarea, select, [contenteditable=""], ' +
+  '[contenteditable="true"], [role="textbox"], [role="combobox"], [role="listbox"], [role="slider"], [role="spinbutton"], ' +
+  '[role="menu"], [role="grid"], [role="tree"], [role="application"], video, audio';
+const TAKES_ARROWS = 'input[type="radio"], [role="radio"], [role="radiogroup"], [role="tab"], [role="tablist"], [role="menubar"]';
+
+const views = new WeakMap();
+
+export default function render({ data, parentElement, setTriggerValue }) {
+  const root = parentElement.querySelector(".stepper");
+  let view = views.get(root);
+  if (!view) {
+    view = new Stepper(root);
+    views.set(root, view);
+  }
+  view.update(data, setTriggerValue);
+  return () => {
+    view.remove();
+    views.delete(root);
+  };
+}
+
+/** Whether the element that has the focus, or one around it, uses this key itself. */
+function taken(event, own) {
+  const taking = event.key.startsWith("Arrow") ? `${TAKES_ALL}, ${TAKES_ARROWS}` : TAKES_ALL;
+  return event.composedPath().some((node) => node instanceof Element && node !== own && node.matches(taking));
+}
+
+class Stepper {
+  constructor(root) {
+    this.root = root;
+    for (const part of ["back", "next", "count", "slider", "marks", "label"]) {
+      this[part] = root.querySelector(`[data-part="${part}"]`);
+    }
+    this.pending = []; // steps that Python was told and has not echoed
+    this.back.addEventListener("click", () => this.go(this.step - 1));
+    this.next.addEventListener("click", () => this.go(this.step + 1));
+    this.slider.addEventListener("input", () => this.go(Number(this.slider.value)));
+    this.onKey = (event) => this.key(event);
+    window.addEventListener("keydown", this.onKey);
+    this.pen = document.createElement("canvas").getContext("2d");
+    this.watcher = new ResizeObserver(() => this.placeMarks());
+    this.watcher.observe(root);
+  }
+
+  update(data, setTriggerValue) {
+    this.send = setTriggerValue;
+    const names = JSON.stringify(data.labels);
+    const echo = this.pending.indexOf(data.step);
+    if (names !== this.names) {
+      this.names = names;
+      this.labels = data.labels;
+      this.slider.max = String(data.labels.length - 1);
+      this.pending = [];
+      clearTimeout(this.telling);
+      this.show(data.step);
+      this.placeMarks();
+    } else if (echo >= 0) {
+      this.pending.splice(0, echo + 1); // the visitor may have moved on since
+    } else if (data.step !== this.told) {
+      this.pending = []; // Python decided
+      clearTimeout(this.telling);
+      this.show(data.step);
+    }
+    this.told = data.step;
+  }
+
+  key(event) {
+    const move = MOVES[event.key];
+    if (!move || event.defaultPrevented || event.ctrlKey || event.altKey || event.metaKey || event.shiftKey) return;
+    const own = event.composedPath()[0] === this.slider;
+    if ((own && event.key.startsWith("Arrow")) || taken(event, this.slider)) return;
+    if (!own && (this.step + move < 0 || this.step + move >= this.labels.length)) return;
+    event.preventDefault();
+    this.go(this.step + move);
+  }
+
+  go(step) {
+    const next = Math.max(0, Math.min(this.labels.length - 1, step));
+    if (next === this.step) return;
+    this.show(next);
+    clearTimeout(this.telling);
+    this.telling = setTimeout(() => {
+      this.pending.push(this.step);
+      this.send("step", this.step);
+    }, SETTLE_MS);
+  }
+
+  show(step) {
+    this.step = step;
+    const last = this.labels.length - 1;
+    this.slider.value = String(step);
+    this.slider.setAttribute("aria-valuetext", `${step + 1} of ${last + 1}: ${this.labels[step]}`);
+    this.count.textContent = `${step + 1} of ${last + 1}`;
+    this.label.textContent = this.labels[step];
+    this.back.disabled = step === 0;
+    this.next.disabled = step === last;
+    this.root.dataset.step = String(step);
+    [...this.marks.children].forEach((mark, place) => mark.classList.toggle("now", place === step));
+  }
+
+  /** The names of all steps under the slider, where they fit side by side. */
+  placeMarks() {
+    const room = this.marks.parentElement.clientWidth - 16;
+    if (!this.labels || room <= 0) return;
+    this.pen.font = `700 12px ${getComputedStyle(this.root).fontFamily}`;
+    const last = this.labels.length - 1;
+    const widest = Math.max(...this.labels.map((label) => this.pen.measureText(label).width));
+    const fits = last > 0 && widest + 10 <= room / last;
+    this.marks.hidden = !fits;
+    this.marks.replaceChildren();
+    if (!fits) return;
+    this.labels.forEach((label, place) => {
+      const mark = document.createElement("span");
+      mark.textContent = label;
+      mark.style.left = `${(100 * place) / last}%`;
+      mark.addEventListener("click", () => this.go(place));
+      this.marks.append(mark);
+    });
+    this.show(this.step);
+  }
+
+  remove() {
+    clearTimeout(this.telling);
+    window.removeEventListener("keydown", this.onKey);
+    this.watcher.disconnect();
+  }
+}
