@@ -1,4 +1,4 @@
-"""Walk through named steps: by buttons, a slider, the arrow keys anywhere on the page, or a presenter's clicker.
+"""Walk through named steps: buttons, a slider, arrow keys anywhere on the page, or a presenter's clicker.
 
 Not Streamlit's own slider and buttons, because a clicker sends PageUp and PageDown, which no button of
 Streamlit takes beside an arrow key, and because a step that is held down must move at once and tell Python
