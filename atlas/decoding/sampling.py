@@ -54,6 +54,12 @@ def sampling_distribution(logprobs: NDArray[np.float64], options: SearchOptions)
     return kept / kept.sum()
 
 
+def token_at(distribution: NDArray[np.float64], uniform: float) -> int:
+    """The token that a uniform number from [0, 1) draws: where the running sum of ``(V,)`` passes it."""
+    place = np.searchsorted(np.cumsum(distribution), uniform, side="right")
+    return int(min(place, np.flatnonzero(distribution)[-1]))  # sums may end a little below 1
+
+
 @torch.inference_mode()
 def sample(
     model: StepModel,
@@ -136,9 +142,7 @@ class _Draw:
         else:
             offered = logprobs.copy()
             offered[list(NEVER)] = -np.inf
-            distribution = sampling_distribution(offered, options)
-            place = np.searchsorted(np.cumsum(distribution), self.random.random(), side="right")
-            token = int(min(place, np.flatnonzero(distribution)[-1]))  # sums may end a little below 1
+            token = token_at(sampling_distribution(offered, options), self.random.random())
         self.ids.append(token)
         self.logprobs.append(float(logprobs[token]))
 
