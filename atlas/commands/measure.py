@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import typer
 
+from atlas.commands import measure_calibration, measure_leak, measure_pronouns
 from atlas.commands.group import OneLineErrors
 
 app = typer.Typer(
@@ -11,3 +12,7 @@ app = typer.Typer(
     help="Measure a trained model on held-out sentences and keep the numbers in its bundle.",
     no_args_is_help=True,
 )
+
+app.command("pronouns")(measure_pronouns.run)
+app.command("calibration")(measure_calibration.run)
+app.command("leak")(measure_leak.run)
