@@ -1,0 +1,141 @@
+"""``atlas measure leak``: what a model learns that was trained without the causal mask."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from atlas.bundles import choose_bundle
+from atlas.commands import options
+from atlas.commands.output import Report, progress, say, say_json, tell
+
+if TYPE_CHECKING:
+    from atlas.analysis.leak import LeakStudy, Side
+    from atlas.engine import Engine
+    from atlas.text.corpora import Pair
+
+BASELINE = "multi30k-en-fr"
+
+
+def study(
+    without: Engine,
+    baseline: Engine,
+    pairs: list[Pair],
+    corpus: str,
+    steps: tuple[int, int],
+    report: Report = lambda done, total: None,
+) -> LeakStudy:
+    """Measure both models on the same development pairs and let both translate the same sentences.
+
+    Args:
+        without: trained without a causal mask; baseline: trained with one.
+        pairs: of the corpus called ``corpus``.
+        steps: updates in the training of each.
+        report: called with pairs measured and pairs in all, over both models.
+
+    Raises:
+        LeakError: the two do not differ in the mask, a history is not one, or there are no pairs.
+    """
+    from atlas.analysis.leak import SENTENCES, LeakStudy, Side, check_comparable, next_token, read_history
+    from atlas.decoding import SearchOptions
+    from atlas.text.batches import EncodedPairs
+
+    check_comparable(without.model, baseline.model)
+    sides: list[Side] = []
+    for place, engine in enumerate((without, baseline)):
+
+        def said(done: int, total: int, place: int = place) -> None:
+            report(place * total + done, 2 * total)
+
+        history = read_history(engine.history, f"history of {engine.name}")
+        found = next_token(engine.model, EncodedPairs(pairs, engine.tokenizer), report=said)
+        greedy, beam = (
+            tuple(one.text for one in engine.translate(list(SENTENCES), SearchOptions(method=method)))
+            for method in ("greedy", "beam")
+        )
+        sides.append(Side(engine.name, engine.hash, steps[place], found, history, greedy, beam))
+    return LeakStudy(sides[0], sides[1], SENTENCES, corpus)
+
+
+def run(
+    without: Annotated[str, typer.Argument(help="Bundle trained without the mask: a folder or a name.")],
+    baseline: Annotated[
+        str, typer.Option(help="Bundle trained with it; the measurement is kept there.")
+    ] = BASELINE,
+    source: Annotated[
+        Path | None,
+        typer.Option("--from", help="Folder with the corpus. Otherwise $ATLAS_DATA, then the cache."),
+    ] = None,
+    limit: Annotated[
+        int | None, typer.Option(help="Only the first development pairs.", min=1, show_default="all")
+    ] = None,
+    as_json: options.Json = False,
+) -> None:
+    """Compare a model trained without the causal mask with one that has it, and keep the numbers.
+
+    Loss and next-token accuracy with the answer visible and hidden, the share of random tokens that are
+    copied, both histories, and both models' translations of the same eight sentences.
+    """
+    from atlas.analysis.leak import NAME
+    from atlas.measurements import save_measurement
+    from atlas.training.config import TrainingConfig
+    from atlas.training.run import load_corpus, tidy
+
+    engines = options.load_engine(without), options.load_engine(baseline)
+    folder = choose_bundle(baseline)
+    trained = [_training(choose_bundle(name)) for name in (without, baseline)]
+    corpus = tidy(load_corpus(TrainingConfig.from_dict(trained[1]["config"]), source))
+    pairs = list(corpus.development)[:limit]
+    steps = int(trained[0]["steps"]), int(trained[1]["steps"])
+    with progress("measuring", "sentences") as report:
+        found = study(*engines, pairs, corpus.name, steps, report)
+    command = f"atlas measure {NAME} {engines[0].name} --baseline {engines[1].name}"
+    file = save_measurement(folder, found.measurement(command + (f" --limit {limit}" if limit else "")))
+    tell(f"kept in {file}")
+    if as_json:
+        say_json(
+            {
+                "corpus": found.corpus,
+                "sentences": found.sentences,
+                "without": _plain(found.without),
+                "baseline": _plain(found.baseline),
+            }
+        )
+        return
+    for side in (found.without, found.baseline):
+        _print(side)
+    for place, sentence in enumerate(found.sentences):
+        say(sentence)
+        say(f"  without  {found.without.greedy[place]}")
+        say(f"  with     {found.baseline.greedy[place]}")
+
+
+def _training(folder: Path) -> dict[str, Any]:
+    """How a bundle was trained.
+
+    Raises:
+        AtlasError: it does not say.
+    """
+    from atlas.checkpoint import read_description
+    from atlas.errors import AtlasError
+
+    training: dict[str, Any] = read_description(folder)["training"]
+    if not {"config", "steps"} <= set(training):
+        raise AtlasError(f"{folder}: its description does not say how it was trained")
+    return training
+
+
+def _plain(side: Side) -> dict[str, Any]:
+    from dataclasses import asdict
+
+    return asdict(side) | {"history": {name: column.tolist() for name, column in side.history.items()}}
+
+
+def _print(side: Side) -> None:
+    found = side.next
+    say(f"{side.name}: {side.steps:,} updates, {found.pairs:,} pairs, {found.tokens:,} tokens")
+    say(f"  answer visible: loss {found.loss_visible:.4f}, right {found.right_visible:.2%}")
+    say(f"  answer hidden:  loss {found.loss_hidden:.4f}, right {found.right_hidden:.2%}")
+    say(f"  random tokens copied: {found.copied:.2%}")
