@@ -80,7 +80,7 @@ def spread(scores: Sequence[Doubles]) -> Spread:
 
 @dataclass(frozen=True, eq=False)
 class RandomScores:
-    """What random vectors give for each d_k of ``widths``, unscaled and divided by sqrt(d_k): arrays ``(W,)``.
+    """What random vectors give for each d_k of ``widths``, plain and divided by sqrt(d_k): arrays ``(W,)``.
 
     ``error`` is the standard error of ``variance`` divided by d_k, so that the true d_k is expected within
     ``variance * (1 ± 2 * error)``.
