@@ -143,11 +143,18 @@ class Page:
             icon: as in ``st.page_link``.
             **changes: values that differ there: of the shared keys, or the text of that page's own.
         """
+        st.page_link(entry(name).path, label=label, icon=icon, query_params=self._query(changes))
+
+    def go(self, name: str, **changes: Any) -> NoReturn:
+        """Show another page at once, as if :meth:`link` had been clicked."""
+        st.switch_page(entry(name).path, query_params=self._query(changes))
+
+    def _query(self, changes: dict[str, Any]) -> dict[str, str]:
+        """The shared part of the address with some values changed, and the other page's own values."""
         shared = {key.name for key in common_keys([self.state["model"]])}
         own = {key: str(value) for key, value in changes.items() if key not in shared}
         address = self.state.address(**{key: value for key, value in changes.items() if key in shared})
-        query = {key: value for key, value in address.items() if key in shared} | own
-        st.page_link(entry(name).path, label=label, icon=icon, query_params=query)
+        return {key: value for key, value in address.items() if key in shared} | own
 
     def _timed(self) -> TimedTrace:
         if self.saved:
