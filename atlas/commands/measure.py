@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from atlas.commands import measure_calibration, measure_leak, measure_pronouns
+from atlas.commands import measure_calibration, measure_leak, measure_lengths, measure_pronouns
 from atlas.commands.group import OneLineErrors
 
 app = typer.Typer(
@@ -16,3 +16,4 @@ app = typer.Typer(
 app.command("pronouns")(measure_pronouns.run)
 app.command("calibration")(measure_calibration.run)
 app.command("leak")(measure_leak.run)
+app.command("lengths")(measure_lengths.run)
