@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,7 +26,7 @@ def build_trace(
     hypotheses: Sequence[Found],
     encoder: Recorder,
     row: int,
-    layers: tuple[int, int],
+    layers: Mapping[str, int],
     source: str,
     source_ids: Sequence[int],
     tokenizer: Tokenizer,
@@ -37,7 +37,7 @@ def build_trace(
 
     Args:
         encoder: what the encoder showed for the whole batch; ``row`` is this sentence in it.
-        layers: encoder and decoder layers.
+        layers: of attention, by kind.
         source: the NFC sentence; ``source_ids``: its S tokens, end mark included.
         header: model and language names, hash and settings.
         extras: the kinds of point that were asked for beside the weights.
@@ -68,7 +68,7 @@ def build_trace(
         header=Header(schema_version=SCHEMA_VERSION, package_version=atlas.__version__, **header),
         source=source,
         source_tokens=label_tokens(source, tokenizer.pieces(source_ids), source_ids, SPECIAL_IDS),
-        encoder=_encoder(encoder, "weights", layers[0], row)[..., :length, :length],
+        encoder=_encoder(encoder, "weights", layers["encoder"], row, length),
         search=search,
         hypotheses=np.array([found.node for found in hypotheses], np.int32),
         vocabulary={token: tokenizer.piece(token) for token in used},
@@ -93,35 +93,39 @@ def _ragged(record: SearchRecord, point: str, longest: int, filler: float) -> ND
     return out
 
 
-def _encoder(recorder: Recorder, what: str, layers: int, row: int) -> NDArray[np.float32]:
+def _encoder(recorder: Recorder, what: str, layers: int, row: int, length: int) -> NDArray[np.float32]:
+    """``(L, H, S, S)`` of weights and scores, ``(L, H, S, K)`` of the others, free of padding."""
+    if not layers:
+        return np.zeros((0, 0, length, length), np.float32)
     points = recorder.layers("encoder", "self", what, layers)
-    return torch.stack([point[row] for point in points]).float().cpu().numpy()
+    found = torch.stack([point[row] for point in points]).float().cpu().numpy()[:, :, :length]
+    return found[..., :length] if what in ("weights", "scores") else found
 
 
 def _extras(
     record: SearchRecord,
     encoder: Recorder,
     row: int,
-    layers: tuple[int, int],
+    layers: Mapping[str, int],
     length: int,
     longest: int,
     wanted: Sequence[str],
 ) -> dict[str, NDArray[np.float32]]:
     found: dict[str, NDArray[np.float32]] = {}
     if "scores" in wanted:
-        found["encoder.scores"] = _encoder(encoder, "scores", layers[0], row)[..., :length, :length]
+        found["encoder.scores"] = _encoder(encoder, "scores", layers["encoder"], row, length)
         found["decoder.scores"] = _ragged(record, "decoder.scores", longest, -np.inf)
         found["cross.scores"] = _passes(record, "cross.scores")
     for what in ("q", "k", "v"):
         if what in wanted:
-            found[f"encoder.{what}"] = _encoder(encoder, what, layers[0], row)[..., :length, :]
+            found[f"encoder.{what}"] = _encoder(encoder, what, layers["encoder"], row, length)
             found[f"decoder.{what}"] = _passes(record, f"decoder.{what}")
     if "q" in wanted:
         found["cross.q"] = _passes(record, "cross.q")
     for what in ("k", "v"):
         if what in wanted:
             stacked = torch.stack(
-                [encoder[f"decoder.{layer}.cross.memory.{what}"][row] for layer in range(layers[1])]
+                [encoder[f"decoder.{layer}.cross.memory.{what}"][row] for layer in range(layers["cross"])]
             )
             found[f"cross.{what}"] = stacked.float().cpu().numpy()[..., :length, :]
     if "residual" in wanted:

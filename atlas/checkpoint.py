@@ -18,7 +18,8 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from atlas.errors import AtlasError
-from atlas.model.config import ConfigError, TransformerConfig
+from atlas.model.config import ConfigError
+from atlas.model.family import Model, build_model, config_from_dict
 from atlas.model.transformer import Transformer
 from atlas.text.tokenizer import Tokenizer, TokenizerError
 
@@ -47,7 +48,7 @@ class Bundle:
     name: str
     source_language: str
     target_language: str
-    model: Transformer
+    model: Model
     tokenizer: Tokenizer
     hash: str = ""
     history: str = ""
@@ -55,8 +56,19 @@ class Bundle:
     training: dict[str, Any] = field(default_factory=dict)
     folder: Path | None = None
 
+    @property
+    def transformer(self) -> Transformer:
+        """The model, where it is a Transformer.
 
-def half_weights(model: Transformer) -> dict[str, Tensor]:
+        Raises:
+            BundleError: it is another architecture.
+        """
+        if not isinstance(self.model, Transformer):
+            raise BundleError(f"{self.name}: a recurrent model; this works on a Transformer")
+        return self.model
+
+
+def half_weights(model: Model) -> dict[str, Tensor]:
     """The model's weights in float16, each tied matrix once."""
     return {name: tensor.detach().to("cpu", STORED).contiguous() for name, tensor in model.named_parameters()}
 
@@ -170,7 +182,7 @@ def read_description(path: Path) -> dict[str, Any]:
     return description
 
 
-def load_weights(model: Transformer, file: Path) -> None:
+def load_weights(model: Model, file: Path) -> None:
     """Fill a model from a safetensors file, every key and shape checked.
 
     Raises:
@@ -237,7 +249,7 @@ def load_bundle(path: Path, device: torch.device | None = None, *, step: int | N
         if _sha256(path / name) != expected:
             raise BundleError(f"{path / name}: damaged or changed, its SHA-256 is not the one in {CONFIG}")
     try:
-        config = TransformerConfig.from_dict(description["model"])
+        config = config_from_dict(description["model"])
         tokenizer = Tokenizer.load(path / TOKENIZER)
     except ConfigError as error:
         raise BundleError(f"{path / CONFIG}: {error}") from error
@@ -259,7 +271,7 @@ def load_bundle(path: Path, device: torch.device | None = None, *, step: int | N
     hashes, stored = description["hashes"], weights.relative_to(path).as_posix()
     if stored not in hashes:
         raise BundleError(f"{path / CONFIG}: the field 'hashes' does not name {stored}")
-    model = Transformer(config)
+    model = build_model(config)
     load_weights(model, weights)
     model.to(device or torch.device("cpu")).eval()
     texts = {name: _read_text(path / name) for name in (HISTORY, CARD)}

@@ -22,7 +22,8 @@ from atlas.decoding import (
 )
 from atlas.decoding.bulk import search
 from atlas.errors import AtlasError
-from atlas.model import Transformer, TransformerConfig, pick_device
+from atlas.model import Transformer, pick_device
+from atlas.model.family import Model, ModelConfig
 from atlas.model.recorder import Edit
 from atlas.text.batches import pad
 from atlas.text.tokenizer import PAD_ID, Tokenizer, normalise
@@ -33,6 +34,12 @@ __all__ = ["EXTRAS", "EmptySentence", "Engine", "Hypothesis", "SentenceTooLong",
 
 EXTRAS = ("scores", "q", "k", "v", "residual", "logits")
 """What a trace can hold beside attention weights."""
+RECURRENT_EXTRAS = ("scores", "logits")
+"""Those of them that a recurrent model has."""
+
+
+class NotATransformer(AtlasError):
+    """A bundle of another architecture than what is asked for needs."""
 
 
 class Engine:
@@ -65,13 +72,24 @@ class Engine:
         return self._bundle.hash
 
     @property
-    def config(self) -> TransformerConfig:
+    def config(self) -> ModelConfig:
         """The model's sizes and options."""
         return self._model.config
 
     @property
     def model(self) -> Transformer:
-        """The model itself, in evaluation mode."""
+        """The Transformer itself, in evaluation mode.
+
+        Raises:
+            NotATransformer: the bundle holds a recurrent model.
+        """
+        if not isinstance(self._model, Transformer):
+            raise NotATransformer(f"{self.name} is a recurrent model; this works on a Transformer")
+        return self._model
+
+    @property
+    def network(self) -> Model:
+        """The model itself, of whatever architecture, in evaluation mode."""
         return self._model
 
     @property
@@ -199,9 +217,10 @@ class Engine:
         edits: Mapping[str, Edit] | None = None,
     ) -> list[Trace]:
         """:meth:`trace` for several sentences in one padded batch; each trace is free of padding."""
-        unknown = [name for name in record if name not in EXTRAS]
+        known = EXTRAS if isinstance(self._model, Transformer) else RECURRENT_EXTRAS
+        unknown = [name for name in record if name not in known]
         if unknown:
-            raise OptionsError(f"cannot record {unknown[0]!r}; known are {', '.join(EXTRAS)}")
+            raise OptionsError(f"cannot record {unknown[0]!r}; known are {', '.join(known)}")
         if target is not None and (len(sentences) != 1 or prefix or prefix_ids):
             raise OptionsError("a forced translation goes with one sentence and no forced beginning")
         if prefix is not None and prefix_ids is not None:
@@ -214,7 +233,7 @@ class Engine:
             ids.append(tokens)
         if not texts:
             return []
-        recording = Recording(self.config.decoder_layers, tuple(record), dict(edits or {}))
+        recording = Recording(self.config.attention_layers, tuple(record), dict(edits or {}))
         result: SearchResult
         if target is not None:
             if not normalise(target).strip():
@@ -242,14 +261,14 @@ class Engine:
         }
         assert result.encoder is not None
         if {"k", "v"} & set(record):
-            self._record_memory(result)
+            self._record_memory(self.model, result)
         return [
             build_trace(
                 record=result.records[row],
                 hypotheses=result.hypotheses[row],
                 encoder=result.encoder,
                 row=row,
-                layers=(self.config.encoder_layers, self.config.decoder_layers),
+                layers=self.config.attention_layers,
                 source=texts[row],
                 source_ids=ids[row],
                 tokenizer=self.tokenizer,
@@ -314,13 +333,14 @@ class Engine:
             found.finished,
         )
 
-    def _record_memory(self, result: SearchResult) -> None:
+    @staticmethod
+    def _record_memory(model: Transformer, result: SearchResult) -> None:
         """Cross-attention keys and values belong to the source: they are computed once, from what the
         encoder gave.
         """
         assert result.encoder is not None
         with torch.inference_mode():
-            pairs = self._model.cross_keys_values(result.encoder["encoder.memory"])
+            pairs = model.cross_keys_values(result.encoder["encoder.memory"])
             for index, (keys, values) in enumerate(pairs):
                 result.encoder(f"decoder.{index}.cross.memory.k", keys)
                 result.encoder(f"decoder.{index}.cross.memory.v", values)

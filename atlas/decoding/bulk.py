@@ -10,14 +10,14 @@ from atlas.decoding.beam import beam_search
 from atlas.decoding.options import SearchOptions
 from atlas.decoding.sampling import sample
 from atlas.decoding.search import Found, Recording, SearchResult
-from atlas.model.transformer import Transformer
+from atlas.model.family import Model
 
 BATCH_TOKENS = 6000
 """Padded source tokens times beams in one batch."""
 
 
 def search(
-    model: Transformer,
+    model: Model,
     sources: Sequence[Sequence[int]],
     options: SearchOptions,
     *,
@@ -42,7 +42,7 @@ def search(
 
 
 def translate_ids(
-    model: Transformer,
+    model: Model,
     sources: Sequence[Sequence[int]],
     options: SearchOptions,
     *,

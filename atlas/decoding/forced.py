@@ -10,13 +10,13 @@ from atlas.decoding.candidates import log_probabilities
 from atlas.decoding.options import OptionsError, SearchOptions
 from atlas.decoding.record import FINISHED, KEPT, SearchRecord, record_step
 from atlas.decoding.search import Found, Recording, SearchResult, check_forced, read_sources, step_recorder
-from atlas.model.transformer import Transformer
+from atlas.model.family import Model
 from atlas.text.tokenizer import END_ID, START_ID
 
 
 @torch.inference_mode()
 def force_target(
-    model: Transformer,
+    model: Model,
     source: Sequence[int],
     target: Sequence[int],
     options: SearchOptions,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -83,7 +83,7 @@ def record_step(
     recorder: Recorder,
     logits: torch.Tensor,
     source_lengths: Sequence[int],
-    layers: int,
+    layers: Mapping[str, int],
     extras: Sequence[str],
 ) -> None:
     """Store what one step of the model showed.
@@ -95,16 +95,26 @@ def record_step(
             of a sentence, S)``.
         logits: ``(rows, V)``.
         source_lengths: real source tokens of each sentence; padding is cut off here.
+        layers: of attention, by kind; where a model has none of a kind, its arrays have no layers and no
+            heads.
         extras: ``scores``, ``q``, ``k``, ``v``, ``residual``, ``logits`` beside the weights.
     """
     top = best_tokens(logits, ALTERNATIVES)
     width = len(nodes[0])
+    depth = max(
+        record.step[node]
+        for record, row_nodes in zip(records, nodes, strict=True)
+        for node in row_nodes
+        if node >= 0
+    )
+    no_self = (0, width * len(records), 0, 1, depth + 1)
+    no_cross = (0, len(records), 0, width, max(source_lengths))
     own = {
-        what: _stack(recorder, "self", what, layers)
+        what: _stack(recorder, "self", what, layers["decoder"], no_self)
         for what in ("weights", *(e for e in extras if e in ("scores", "q", "k", "v")))
     }
     cross = {
-        what: _stack(recorder, "cross", what, layers)
+        what: _stack(recorder, "cross", what, layers["cross"], no_cross)
         for what in ("weights", *(e for e in extras if e in ("scores", "q")))
     }
     residual = None
@@ -140,6 +150,10 @@ def record_step(
             record.passes.append(Pass(node, points, top.tokens[row], top.logprobs[row]))
 
 
-def _stack(recorder: Recorder, block: str, what: str, layers: int) -> NDArray[np.float32]:
-    """``(L, ...)`` float32 of the same point in every decoder layer."""
+def _stack(
+    recorder: Recorder, block: str, what: str, layers: int, absent: tuple[int, ...]
+) -> NDArray[np.float32]:
+    """``(L, ...)`` float32 of the same point in every decoder layer; of shape ``absent`` without layers."""
+    if not layers:
+        return np.zeros(absent, np.float32)
     return torch.stack(recorder.layers("decoder", block, what, layers)).float().cpu().numpy()

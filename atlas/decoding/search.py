@@ -42,11 +42,12 @@ class Found:
 
 @dataclass(frozen=True)
 class Recording:
-    """Ask for a record of the search: extra points of every pass, and the model's number of decoder
-    layers; ``edits`` change points on the way (see :class:`~atlas.model.recorder.Recorder`).
+    """Ask for a record of the search: extra points of every pass, and the model's layers of attention by
+    kind (``encoder``, ``decoder``, ``cross``); ``edits`` change points on the way (see
+    :class:`~atlas.model.recorder.Recorder`).
     """
 
-    layers: int
+    layers: Mapping[str, int]
     extras: tuple[str, ...] = ()
     edits: Mapping[str, Edit] = field(default_factory=dict)
 

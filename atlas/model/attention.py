@@ -52,6 +52,24 @@ def attend(
             recorder(f"{name}.{what}", tensor) for what, tensor in (("q", query), ("k", key), ("v", value))
         )
     scores = (query @ key.transpose(-1, -2)) * (1.0 / math.sqrt(query.shape[-1]))
+    return weigh(scores, value, mask, recorder, name)
+
+
+def weigh(
+    scores: Tensor, value: Tensor, mask: Tensor | None, recorder: Recorder | None = None, name: str = ""
+) -> Tensor:
+    """``softmax(scores) v``, whatever the scores were made of, with hidden keys at exactly zero.
+
+    Args:
+        scores: ``(B, H, T, S)``.
+        value: ``(B, H, S, K)``.
+        mask: boolean, broadcastable to ``(B, H, T, S)``, True where a key is visible. A query that sees no
+            key gets zeros.
+        recorder: when given, scores, weights and heads are recorded under ``name``.
+
+    Returns:
+        ``(B, H, T, K)``.
+    """
     if mask is not None:
         scores = scores.masked_fill(~mask, -math.inf)
     if recorder is not None:

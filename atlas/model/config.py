@@ -81,6 +81,15 @@ class TransformerConfig:
         """K, the width of one head's queries, keys and values."""
         return self.width // self.heads
 
+    @property
+    def attention_layers(self) -> dict[str, int]:
+        """Layers of attention by kind."""
+        return {
+            "encoder": self.encoder_layers,
+            "decoder": self.decoder_layers,
+            "cross": self.decoder_layers,
+        }
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values, as stored in a bundle's ``config.json``."""
         return asdict(self)

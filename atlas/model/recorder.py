@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
+import torch
 from torch import Tensor
 
 Edit = Callable[[Tensor], Tensor]
@@ -59,6 +60,17 @@ class Recorder:
         if self._wanted is None or name.rpartition(".")[2] in self._wanted:
             self.points[name] = value.detach()
         return value
+
+    def part(self) -> Recorder:
+        """An empty recorder with the same wishes and edits, for one step of a pass made of steps."""
+        return Recorder(self._wanted, self._edits)
+
+    def gather(self, parts: Sequence[Recorder]) -> None:
+        """Keep the points of steps as those of one pass, put together along the axis of time: the last but
+        one (queries before keys, time before width).
+        """
+        for name in parts[0].points:
+            self.points[name] = torch.cat([part.points[name] for part in parts], -2)
 
     def __getitem__(self, name: str) -> Tensor:
         return self.points[name]

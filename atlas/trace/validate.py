@@ -175,9 +175,12 @@ def _check_passes(trace: Trace) -> None:
     )
     if trace.rows_kept == "all":
         _require_nodes(search.expanded[search.parent[1:]] >= 0, "expanded", "has a parent that no pass read")
-    layers_heads = search.cross.shape[1:3]
-    _check_array("search.cross", search.cross, "float32", (passes, *layers_heads, len(trace.source_tokens)))
-    _check_array("search.decoder", search.decoder, "float32", (passes, *layers_heads, None))
+    _check_array("search.cross", search.cross, "float32", (passes, None, None, len(trace.source_tokens)))
+    both = search.cross.shape[1:3], search.decoder.shape[1:3]
+    require(
+        both[0] == both[1] or 0 in both[0] or 0 in both[1],
+        f"search.decoder has {both[1]} layers and heads, search.cross {both[0]}",
+    )
     reach = search.decoder.shape[-1]
     visible = np.zeros((passes, reach), bool)
     visible[rows] = np.arange(reach) <= search.step[readers][:, None]
@@ -216,6 +219,8 @@ def _check_extras(trace: Trace) -> None:
         sizes = {"E": passes, "L": layers, "H": heads, "S": source, "T": reach}
         if name.startswith("encoder."):
             sizes |= {"L": trace.encoder.shape[0], "H": trace.encoder.shape[1]}
+        if name.startswith("cross."):
+            sizes |= {"L": search.cross.shape[1], "H": search.cross.shape[2]}
         shape = tuple(sizes.get(letter) for letter in EXTRA_SHAPES[name])
         _check_array(f"extras.{name}", points, "float32", shape)
         require(not np.isnan(points).any(), f"extras.{name} holds NaN")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from atlas.checkpoint import Bundle
+from atlas.model.config import TransformerConfig
+from atlas.model.family import ModelConfig
 from atlas.text.corpora import Corpus
 
 ATTRIBUTION = {
@@ -28,10 +30,11 @@ def training_card(bundle: Bundle, corpus: Corpus) -> str:
         if facts["steps"] < config["steps"]
         else f"all {facts['steps']:,} updates"
     )
+    kind = "Transformer" if isinstance(model, TransformerConfig) else "recurrent translator"
     lines = [
         f"# {bundle.name}",
         "",
-        f"A Transformer of {sum(p.numel() for p in bundle.model.parameters()):,} parameters, "
+        f"A {kind} of {sum(p.numel() for p in bundle.model.parameters()):,} parameters, "
         f"{bundle.source_language} to {bundle.target_language}, trained from scratch by Attention Atlas.",
         "",
         "## Data and licence",
@@ -46,9 +49,7 @@ def training_card(bundle: Bundle, corpus: Corpus) -> str:
         "",
         "## Model",
         "",
-        f"- {model.encoder_layers}+{model.decoder_layers} layers, width {model.width}, feed-forward "
-        f"{model.ffn}, {model.heads} heads, {model.norm}-norm, "
-        f"{model.positions} positions, {model.activation}, {'tied' if model.tied else 'untied'} "
+        f"- {_architecture(model)}, {'tied' if model.tied else 'untied'} "
         f"embeddings, {model.vocabulary:,} pieces (byte-level BPE, joint).",
         f"- Weights on disk in float16, computed in float32. What rounding moved: development loss "
         f"{rounding['loss']:.5f} to {rounding['half_loss']:.5f}, greedy BLEU on development sentences "
@@ -71,6 +72,22 @@ def training_card(bundle: Bundle, corpus: Corpus) -> str:
         "",
     ]
     return "\n".join(lines)
+
+
+def _architecture(model: ModelConfig) -> str:
+    if isinstance(model, TransformerConfig):
+        return (
+            f"{model.encoder_layers}+{model.decoder_layers} layers, width {model.width}, feed-forward "
+            f"{model.ffn}, {model.heads} heads, {model.norm}-norm, {model.positions} positions, "
+            f"{model.activation}" + ("" if model.causal else ", no causal mask")
+        )
+    reading = {"none": "no attention, one vector for the sentence"}.get(
+        model.attention, f"{model.attention} attention"
+    )
+    return (
+        f"bidirectional {model.cell.upper()} encoder and {model.cell.upper()} decoder, state {model.state}, "
+        f"width {model.width}, {reading}"
+    )
 
 
 def with_score(card: str, row: dict[str, Any]) -> str:

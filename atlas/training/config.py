@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from atlas.errors import AtlasError
-from atlas.model.config import PRESETS, ConfigError, TransformerConfig
+from atlas.model.config import PRESETS, ConfigError
+from atlas.model.family import config_from_dict
+from atlas.model.recurrent_config import ARCHITECTURE as RECURRENT
 
 Schedule = Literal["inverse_sqrt", "cosine", "wsd"]
 Precision = Literal["auto", "float32", "bfloat16"]
@@ -47,13 +49,12 @@ class TrainingConfig:
     """What to train on, and how.
 
     ``corpus`` is ``tatoeba``, ``multi30k-en-fr``, ``multi30k-en-de`` or the path of a file of pairs.
-    ``model`` holds a ``preset`` and any
-    fields of :class:`~atlas.model.TransformerConfig` that differ from it. Times are in steps (updates),
-    ``tokens`` is the padded
-    size of a batch on its longer side, ``cooldown`` the last share of the steps in which ``wsd`` goes to
-    zero. ``snapshots`` are the steps at which half-precision weights
-    are kept for looking at later. ``precision`` "auto" measures float32 and bfloat16 at the start and takes
-    the faster.
+    ``model`` holds a ``preset`` and any fields of :class:`~atlas.model.TransformerConfig` that differ from
+    it, or ``architecture = "recurrent"`` and the fields of
+    :class:`~atlas.model.recurrent_config.RecurrentConfig`. Times are in steps (updates), ``tokens`` is the
+    padded size of a batch on its longer side, ``cooldown`` the last share of the steps in which ``wsd`` goes
+    to zero. ``snapshots`` are the steps at which half-precision weights are kept for looking at later.
+    ``precision`` "auto" measures float32 and bfloat16 at the start and takes the faster.
 
     Raises:
         TrainingConfigError: a value out of range, or an option that does not exist.
@@ -123,17 +124,25 @@ class TrainingConfig:
         if not isinstance(self.model, dict):
             raise TrainingConfigError(f"model must be a table with a preset, not {self.model!r}")
         preset = self.model.get("preset", "small")
+        if self._recurrent and "preset" in self.model:
+            raise TrainingConfigError("model.preset is for a Transformer; a recurrent model states its sizes")
         if not isinstance(preset, str) or preset not in PRESETS:
             raise TrainingConfigError(f"model.preset must be one of {', '.join(PRESETS)}, not {preset!r}")
         if "vocabulary" in self.model:
             raise TrainingConfigError("model.vocabulary follows from the tokenizer; set vocabulary instead")
         try:
-            TransformerConfig.from_dict({"vocabulary": self.vocabulary, **self.model_options()})
+            config_from_dict({"vocabulary": self.vocabulary, **self.model_options()})
         except ConfigError as error:
             raise TrainingConfigError(f"model: {error}") from error
 
+    @property
+    def _recurrent(self) -> bool:
+        return self.model.get("architecture") == RECURRENT
+
     def model_options(self) -> dict[str, Any]:
-        """The preset's sizes with this run's own changes."""
+        """The preset's sizes with this run's own changes; a recurrent model has no preset."""
+        if self._recurrent:
+            return dict(self.model)
         own = {key: value for key, value in self.model.items() if key != "preset"}
         return {**PRESETS[self.model.get("preset", "small")], **own}
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import torch
 
-from atlas.model.transformer import Transformer
+from atlas.model.family import Model
 from atlas.text.batches import EncodedPairs
 from atlas.training.loss import TeacherForcing
 
@@ -40,7 +40,7 @@ def corpus_scores(hypotheses: Sequence[str], references: Sequence[Sequence[str]]
 
 
 @torch.no_grad()
-def mean_loss(model: Transformer, pairs: EncodedPairs, tokens: int = 8000) -> float:
+def mean_loss(model: Model, pairs: EncodedPairs, tokens: int = 8000) -> float:
     """Plain negative log-likelihood of the targets, nats a token, in float32 without dropout."""
     was_training = model.training
     model.eval()

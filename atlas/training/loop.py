@@ -14,7 +14,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 from atlas.decoding.bulk import translate_ids
 from atlas.decoding.options import SearchOptions
-from atlas.model.transformer import Transformer
+from atlas.model.family import Model
 from atlas.text.batches import Batch, EncodedPairs
 from atlas.text.corpora import TestSet
 from atlas.text.tokenizer import Tokenizer
@@ -48,7 +48,7 @@ class Trainer:
 
     def __init__(
         self,
-        model: Transformer,
+        model: Model,
         tokenizer: Tokenizer,
         sentences: Sentences,
         config: TrainingConfig,
@@ -207,7 +207,7 @@ class Trainer:
         return self.processes.any(progress.since_best >= self.config.patience)
 
 
-def translate_greedily(model: Transformer, tokenizer: Tokenizer, sources: Sequence[str]) -> list[str]:
+def translate_greedily(model: Model, tokenizer: Tokenizer, sources: Sequence[str]) -> list[str]:
     """Greedy translations of sentences, as text."""
     found = translate_ids(model, [tokenizer.source(text) for text in sources], SearchOptions(method="greedy"))
     return [tokenizer.decode(hypotheses[0].ids) for hypotheses in found]

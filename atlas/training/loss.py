@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from atlas.model.family import Model
 from atlas.model.transformer import Transformer
 from atlas.text.batches import Batch
 from atlas.text.tokenizer import PAD_ID
@@ -54,10 +55,11 @@ class TeacherForcing(nn.Module):
     DistributedDataParallel can wrap it.
     """
 
-    def __init__(self, model: Transformer, smoothing: float) -> None:
+    def __init__(self, model: Model, smoothing: float) -> None:
         super().__init__()
         self.model = model
         self.smoothing = smoothing
+        self._causal = not isinstance(model, Transformer) or model.config.causal
 
     def forward(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Smoothed and plain loss, each summed over the real target tokens; logits are computed at those
@@ -66,7 +68,7 @@ class TeacherForcing(nn.Module):
         mask = batch.source != PAD_ID
         read = batch.target[:, :-1]
         # Padding comes last, so that a causal mask hides it anyway.
-        real_read = None if self.model.config.causal else read != PAD_ID
+        real_read = None if self._causal else read != PAD_ID
         stream = self.model.decode(read, self.model.encode(batch.source, mask), mask, target_mask=real_read)
         labels = batch.target[:, 1:]
         real = labels != PAD_ID

@@ -9,7 +9,8 @@ import torch
 
 from atlas.checkpoint import STORED, Bundle, load_bundle, save_bundle
 from atlas.errors import AtlasError
-from atlas.model import Transformer, TransformerConfig, pick_device
+from atlas.model import pick_device
+from atlas.model.family import Model, build_model, config_from_dict
 from atlas.text.batches import EncodedPairs
 from atlas.text.corpora import (
     Corpus,
@@ -62,13 +63,13 @@ def _new_tokenizer(config: TrainingConfig, corpus: Corpus, init: Path | None) ->
     return Tokenizer.train(texts, config.vocabulary)
 
 
-def _new_model(config: TrainingConfig, vocabulary: int, init: Path | None) -> Transformer:
+def _new_model(config: TrainingConfig, vocabulary: int, init: Path | None) -> Model:
     """Random weights that follow from the seed, or those of a bundle."""
     torch.manual_seed(config.seed)
-    model = Transformer(TransformerConfig(vocabulary=vocabulary, **config.model_options()))
+    model = build_model(config_from_dict({"vocabulary": vocabulary, **config.model_options()}))
     if init is not None:
         other = load_bundle(init).model
-        if replace(model.config, dropout=other.config.dropout) != other.config:
+        if {**model.config.to_dict(), "dropout": other.config.dropout} != other.config.to_dict():
             raise AtlasError(
                 f"{init}: this bundle's model is not the one in the configuration; make their model "
                 f"options equal"

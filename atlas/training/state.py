@@ -18,7 +18,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from atlas.errors import AtlasError
-from atlas.model.transformer import Transformer
+from atlas.model.family import Model
 from atlas.text.tokenizer import Tokenizer
 
 MAY_CHANGE = frozenset(
@@ -84,7 +84,7 @@ def history_csv(rows: Sequence[HistoryRow]) -> str:
     return out.getvalue()
 
 
-def _parameters(model: Transformer) -> dict[str, Tensor]:
+def _parameters(model: Model) -> dict[str, Tensor]:
     return {name: tensor.detach().cpu().contiguous() for name, tensor in model.named_parameters()}
 
 
@@ -128,7 +128,7 @@ class RunFolder:
         return Tokenizer.load(self.path / "tokenizer.json")
 
     def save(
-        self, model: Transformer, optimizer: torch.optim.Optimizer, progress: Progress, config: dict[str, Any]
+        self, model: Model, optimizer: torch.optim.Optimizer, progress: Progress, config: dict[str, Any]
     ) -> None:
         """Keep the state of this step, then drop the previous one."""
         folder = self.path / f"state-{progress.step}"
@@ -150,7 +150,7 @@ class RunFolder:
             if old != folder:
                 shutil.rmtree(old)
 
-    def load(self, model: Transformer, optimizer: torch.optim.Optimizer, config: dict[str, Any]) -> Progress:
+    def load(self, model: Model, optimizer: torch.optim.Optimizer, config: dict[str, Any]) -> Progress:
         """Put the newest state back.
 
         Raises:
@@ -184,7 +184,7 @@ class RunFolder:
         values = saved["progress"]
         return Progress(**{**values, "history": [HistoryRow(**row) for row in values["history"]]})
 
-    def keep_for_average(self, model: Transformer, step: int, count: int) -> None:
+    def keep_for_average(self, model: Model, step: int, count: int) -> None:
         """Add this step's weights to the last ``count``."""
         folder = self.path / "average"
         folder.mkdir(parents=True, exist_ok=True)
@@ -205,7 +205,7 @@ class RunFolder:
                 total[name] = total[name] + tensor.double() if name in total else tensor.double()
         return {name: (tensor / len(files)).float() for name, tensor in total.items()}, len(files)
 
-    def snapshot(self, model: Transformer, step: int) -> None:
+    def snapshot(self, model: Model, step: int) -> None:
         """Keep half-precision weights of this step for good."""
         from atlas.checkpoint import half_weights
 

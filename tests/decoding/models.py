@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from atlas.decoding import SearchOptions
+from atlas.decoding import Recording, SearchOptions
 from atlas.model.recorder import Recorder
 from atlas.text.tokenizer import END_ID, PAD_ID, START_ID
 
@@ -221,3 +221,8 @@ def plain_search(logits: Logits, source: tuple[int, ...], options: SearchOptions
         return PlainSearch(finished[: options.n_best], True, candidates)
     cut = [Plain(ids, total, total / penalty(options, len(ids))) for ids, total in live]
     return PlainSearch(cut[: options.n_best], False, candidates)
+
+
+def recording(layers: int = 1, extras: tuple[str, ...] = ()) -> Recording:
+    """Ask for a record of a model with as many layers of attention of each kind."""
+    return Recording({"encoder": layers, "decoder": layers, "cross": layers}, extras)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from atlas.decoding import OptionsError, Recording, SearchOptions, beam_search, options
+from atlas.decoding import OptionsError, SearchOptions, beam_search, options
 from atlas.decoding.record import CUT, FINISHED, KEPT, PRUNED
 from atlas.decoding.search import Found, SearchResult
 from atlas.text.tokenizer import END_ID, PAD_ID, START_ID
@@ -27,6 +27,7 @@ from tests.decoding.models import (
     log_probabilities,
     plain_search,
     random_logits,
+    recording,
     table,
 )
 
@@ -48,7 +49,7 @@ def search(logits: Logits, settings: SearchOptions, source: tuple[int, ...] = SO
 
 
 def record(logits: Logits, settings: SearchOptions, **more: object) -> SearchResult:
-    return beam_search(PathModel(logits), [SOURCE], settings, recording=Recording(1), **more)
+    return beam_search(PathModel(logits), [SOURCE], settings, recording=recording(), **more)
 
 
 def greedy(logits: Logits, limit: int) -> tuple[int, ...]:
@@ -112,10 +113,10 @@ def test_sentences_of_a_batch_are_searched_each_on_its_own(seed: int, width: int
     logits = random_logits(seed, 8)
     settings_ = SearchOptions(beam=width, n_best=width, max_length=6, stop=stop)
     sources = [SOURCE, OTHER, (5, END_ID), (6, 6, END_ID)]
-    together = beam_search(PathModel(logits), sources, settings_, recording=Recording(1))
+    together = beam_search(PathModel(logits), sources, settings_, recording=recording())
     for source, found, nodes in zip(sources, together.hypotheses, together.records, strict=True):
         assert (
-            found == beam_search(PathModel(logits), [source], settings_, recording=Recording(1)).hypotheses[0]
+            found == beam_search(PathModel(logits), [source], settings_, recording=recording()).hypotheses[0]
         )
         for node in range(1, len(nodes.parent)):
             path = tuple(nodes.tokens(node))

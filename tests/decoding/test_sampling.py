@@ -10,10 +10,10 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from atlas.decoding import OptionsError, Recording, SearchOptions, sample, sampling_distribution
+from atlas.decoding import OptionsError, SearchOptions, sample, sampling_distribution
 from atlas.decoding.record import CUT, FINISHED, KEPT
 from atlas.text.tokenizer import END_ID, PAD_ID, START_ID
-from tests.decoding.models import SOURCE, A, PathModel, log_probabilities, random_logits
+from tests.decoding.models import SOURCE, A, PathModel, log_probabilities, random_logits, recording
 
 PROBABILITIES = np.array([0.0, 0.0, 0.4, 0.3, 0.2, 0.06, 0.04])
 OTHER = (9, 8, 7, 6, END_ID)
@@ -184,7 +184,7 @@ class TestDraws:
 def test_draws_that_begin_alike_share_their_nodes():
     logits = random_logits(12, 6)
     options = SearchOptions(method="sample", n_best=12, max_length=4)
-    result = sample(PathModel(logits), [SOURCE, OTHER], options, recording=Recording(1), prefix=(A,))
+    result = sample(PathModel(logits), [SOURCE, OTHER], options, recording=recording(), prefix=(A,))
     for found, nodes in zip(result.hypotheses, result.records, strict=True):
         edges = list(zip(nodes.parent, nodes.token, strict=True))
         assert len(set(edges)) == len(edges)

@@ -15,6 +15,7 @@ from atlas.decoding.search import Found, SearchResult
 from atlas.engine import Engine
 from atlas.model import Cache, Recorder, Transformer, TransformerConfig
 from atlas.text.tokenizer import END_ID, PAD_ID, START_ID
+from tests.decoding.models import recording
 
 VOCABULARY = 40
 
@@ -147,9 +148,8 @@ def test_recorded_attention_follows_the_hypothesis_own_parents(method: str):
     network, sources = model(), sentences(3, seed=8)
     layers = network.config.decoder_layers
     options = SearchOptions(method=method, beam=4, n_best=4, max_length=7)
-    result = search(
-        network, sources, options, recording=Recording(layers, ("scores", "q", "k", "v", "logits"))
-    )
+    wanted = Recording(network.config.attention_layers, ("scores", "q", "k", "v", "logits"))
+    result = search(network, sources, options, recording=wanted)
     moved = 0
     for source, nodes in zip(sources, result.records, strict=True):
         slots: dict[int, list[int]] = {}
@@ -186,7 +186,7 @@ def test_recording_changes_nothing():
     for method in ("beam", "greedy", "sample"):
         options = SearchOptions(method=method, beam=3, n_best=1 if method == "greedy" else 3)
         plain = search(network, sources, options).hypotheses
-        kept = search(network, sources, options, recording=Recording(3)).hypotheses
+        kept = search(network, sources, options, recording=recording(3)).hypotheses
         for a, b in zip(plain, kept, strict=True):
             assert [item.ids for item in a] == [item.ids for item in b]
             assert [item.score for item in a] == pytest.approx([item.score for item in b], abs=1e-9)
@@ -212,7 +212,7 @@ class TestForcedTarget:
             [5, 6, END_ID],
             self.TARGET,
             SearchOptions(**options),
-            Recording(network.config.decoder_layers),
+            Recording(network.config.attention_layers),
         )
 
     @pytest.mark.parametrize("penalty", ["gnmt", "average", "none"])
@@ -242,8 +242,8 @@ class TestForcedTarget:
             ((9,) * 8, "the forced translation has 8 tokens; this model takes at most 7"),
         ):
             with pytest.raises(OptionsError, match=f"^{line}$"):
-                force_target(network, [5, END_ID], target, SearchOptions(), Recording(3))
-        (found,) = force_target(network, [5, END_ID], (9,) * 7, SearchOptions(), Recording(3)).hypotheses[0]
+                force_target(network, [5, END_ID], target, SearchOptions(), recording(3))
+        (found,) = force_target(network, [5, END_ID], (9,) * 7, SearchOptions(), recording(3)).hypotheses[0]
         assert len(found.ids) == 8
 
 

@@ -109,7 +109,10 @@ WRONG: dict[str, tuple[Callable[[], Trace], str]] = {
     "cross row": (lambda: changed("cross", (3, 0, 0), 0.5), "search.cross has a row that sums"),
     "decoder row": (lambda: changed("decoder", (3, 0, 0, 0), 0.0), "search.decoder has a row that sums"),
     "decoder future": (lambda: changed("decoder", (0, 0, 0), [0, 1, *[0] * 15]), "not on its path"),
-    "cross heads": (lambda: search(cross=TRACE.search.cross[:, :, :2]), "search.decoder has shape"),
+    "cross heads": (
+        lambda: search(cross=TRACE.search.cross[:, :, :2]),
+        "search.decoder has \\(2, 4\\) layers and heads",
+    ),
     "cross source": (lambda: search(cross=TRACE.search.cross[..., :3]), "search.cross has shape"),
     "field length": (lambda: search(rank=TRACE.search.rank[:-1]), "search.rank has shape"),
     "field type": (lambda: search(fate=TRACE.search.fate.astype(np.int64)), "search.fate has type int64"),
