@@ -34,6 +34,7 @@ PAGES = (
     PageEntry("attention", "Attention", ":material/grid_on:", "Explore"),
     PageEntry("beam_search", "Beam search", ":material/account_tree:", "Explore"),
     PageEntry("positions", "Positions", ":material/waves:", "Understand"),
+    PageEntry("training", "Training", ":material/trending_down:", "Understand"),
 )
 
 
