@@ -18,7 +18,7 @@ from atlas.ui.gate import Gate
 from atlas.ui.results import BoundedCache, held_bytes
 
 CACHE_BYTES = 256 * 2**20
-MODELS_IN_MEMORY = 3
+MODELS_IN_MEMORY = 6
 Answer = TypeVar("Answer")
 
 
