@@ -1,0 +1,1 @@
+"""The parts of the Training page: what learning minimises, how it went, and what it left in the model."""

@@ -1,0 +1,43 @@
+"""What the parts of the Training page share: charts, token labels, the model's own translation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import plotly.graph_objects as go
+import streamlit as st
+
+from atlas.text.tokenizer import END_ID, SPECIAL_IDS, Tokenizer
+from atlas.trace.pieces import label_tokens
+from atlas.ui.page import Page
+
+
+def chart(figure: go.Figure, name: str, alt: str) -> None:
+    """A figure with a key of its own and words for those who do not see it."""
+    st.plotly_chart(
+        figure, width="stretch", key=f"training.{name}", alt=alt, config={"displayModeBar": False}
+    )
+
+
+def labels_of(tokenizer: Tokenizer, ids: Sequence[int]) -> list[str]:
+    """What pictures call these target tokens, control tokens included."""
+    return [token.label for token in label_tokens(None, tokenizer.pieces(ids), ids, SPECIAL_IDS)]
+
+
+def best_translation(page: Page) -> tuple[str, tuple[int, ...]]:
+    """The model's best translation of the sentence: its text, and its ids with the end mark if it came.
+
+    Where there is none (no sentence, a length limit too short for any), the page ends with a hint.
+    """
+    trace = page.trace
+    if not len(trace.hypotheses):
+        page.stop(
+            "The search found no translation, so there is nothing to measure. Try a longer length limit."
+        )
+    node = int(trace.hypotheses[0])
+    return trace.text(node), trace.token_path(node)
+
+
+def without_end(ids: Sequence[int]) -> tuple[int, ...]:
+    """Ids without the end mark."""
+    return tuple(token for token in ids if token != END_ID)
