@@ -5,7 +5,7 @@ import streamlit as st
 from atlas.figures.attention import as_map
 from atlas.figures.style import legend_html
 from atlas.ui.attention import panels
-from atlas.ui.attention.choice import KEYS, settle
+from atlas.ui.attention.choice import KEYS, kinds_of, settle
 from atlas.ui.attention.controls import hypothesis_control, pin_control, special_control, view_controls
 from atlas.ui.attention.downloads import downloads
 from atlas.ui.page import open_page
@@ -16,9 +16,10 @@ page = open_page(
     "Each small square is one head: rows are queries, columns keys, ink is weight. Click one, then hover a "
     "word.",
     KEYS,
+    serves="any",
 )
 state = page.state
-view_controls(state)
+view_controls(state, kinds_of(page))
 located, grid = settle(page)
 view = located.view(state)
 head = as_map(view)

@@ -39,6 +39,7 @@ page = open_page(
     "Beam search",
     "Every candidate, one column a step. Play it; hover to see why a branch died; click any node.",
     SEARCH_KEYS,
+    serves="any",
 )
 trace = shown_search(page)
 node, step = shown_place(page, trace)

@@ -16,6 +16,7 @@ page = open_page(
     [keys.choice("input", [SENTENCES, FILE], SENTENCES), keys.text("lines", limit=4000)],
     needs="model",
     show_bar=False,
+    serves="any",
 )
 st.segmented_control(
     "What to translate",

@@ -10,6 +10,8 @@ import torch
 
 from atlas.checkpoint import Bundle, save_bundle
 from atlas.model import PRESETS, Transformer, TransformerConfig
+from atlas.model.recurrent import RecurrentTranslator
+from atlas.model.recurrent_config import RecurrentConfig
 from atlas.text.tokenizer import Tokenizer
 
 torch.set_num_threads(1)
@@ -58,6 +60,19 @@ def tiny_bundle(tokenizer: Tokenizer, tmp_path_factory: pytest.TempPathFactory) 
         Bundle("tiny", "en", "fr", tiny_model(tokenizer), tokenizer, history="step\n", card="# tiny\n"), path
     )
     return path
+
+
+@pytest.fixture(scope="session")
+def recurrent_bundles(tokenizer: Tokenizer, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Recurrent models with random weights, by their attention."""
+    folder, found = tmp_path_factory.mktemp("ancestors"), {}
+    for attention in ("none", "additive", "dot"):
+        torch.manual_seed(0)
+        config = RecurrentConfig(len(tokenizer), width=16, state=24, attention=attention)
+        model = RecurrentTranslator(config).eval()
+        found[attention] = folder / attention
+        save_bundle(Bundle(attention, "en", "fr", model, tokenizer, "step\n", "# old\n"), found[attention])
+    return found
 
 
 @pytest.fixture(scope="session")

@@ -16,13 +16,13 @@ from hypothesis import strategies as st
 from atlas import build_trace
 from atlas.checkpoint import Bundle, save_bundle
 from atlas.decoding import OptionsError, SearchOptions
-from atlas.engine import EXTRAS, EmptySentence, Engine, SentenceTooLong, Translation
+from atlas.engine import EXTRAS, EmptySentence, Engine, NotATransformer, SentenceTooLong, Translation
 from atlas.errors import AtlasError
 from atlas.model import Recorder, Transformer
 from atlas.model.transformer import TooLongError
 from atlas.text.tokenizer import END_ID, START_ID, Tokenizer, TokenizerError
 from atlas.trace import Fate, Search, Trace, TraceError
-from tests.conftest import ENGLISH, tiny_model
+from tests.conftest import ENGLISH, FRENCH, tiny_model
 
 SHORT = SearchOptions(max_length=6)
 EMPTY = ["", "   ", "\n\t", "\u00a0"]
@@ -615,3 +615,49 @@ def test_what_an_engine_refuses_is_one_line(engine: Engine):
     for ids, kind in (([], EmptySentence), ([400], TokenizerError), ([5] * 1025, TooLongError)):
         with pytest.raises(kind):
             engine.encode(ids)
+
+
+@pytest.mark.parametrize("attention", ["none", "additive", "dot"])
+def test_recurrent_models_come_through_the_same_door(
+    attention: str, recurrent_bundles: dict[str, Path], tmp_path: Path
+) -> None:
+    engine = Engine.load(recurrent_bundles[attention], "cpu")
+    options = SearchOptions(beam=3, n_best=3, max_length=8)
+    trace = engine.trace(ENGLISH[0], options, record=("scores", "logits"))
+    trace.validate()
+    cross = () if attention == "none" else ("cross",)
+    assert trace.kinds == cross
+    trace.save(tmp_path / "old.npz")
+    again = Trace.load(tmp_path / "old.npz")
+    assert again.kinds == cross
+    [translation] = engine.translate([ENGLISH[0]], options)
+    best = int(trace.hypotheses[0])
+    assert trace.token_path(best) == translation.hypotheses[0].ids
+    if cross:
+        path = again.path(best)
+        assert path.cross.shape == (1, 1, len(path.nodes), len(trace.source_tokens))
+        np.testing.assert_allclose(path.cross.sum(-1), 1, atol=1e-5)
+    forced = engine.trace(ENGLISH[0], options, target=FRENCH[0])
+    assert forced.text(int(forced.hypotheses[0])) == FRENCH[0]
+    with pytest.raises(NotATransformer, match=f"^{attention} is a recurrent model"):
+        _ = engine.model
+    with pytest.raises(OptionsError, match="cannot record 'q'; known are scores, logits"):
+        engine.trace(ENGLISH[0], record=("q",))
+    with pytest.raises(AtlasError, match="no position encoding"):
+        engine.encode(ENGLISH[0], source_positions=np.zeros((40, 16), np.float32))
+    assert engine.positions(4) is None
+    assert engine.encode(ENGLISH[0]).shape == (len(trace.source_tokens), 24)
+
+
+def test_an_edited_search_says_so_and_is_another_one(engine: Engine) -> None:
+    plain = engine.trace(ENGLISH[0], SHORT)
+    uniform = {f"decoder.{layer}.cross.scores": lambda scores: scores * 0 for layer in range(2)}
+    edited = engine.trace(ENGLISH[0], SHORT, edits=uniform)
+    edited.validate()
+    assert "edited" not in plain.header.settings
+    assert edited.header.settings["edited"] == sorted(uniform)
+    source = len(edited.source_tokens)
+    np.testing.assert_allclose(edited.search.cross, 1 / source, atol=1e-6)
+    assert np.ptp(plain.search.cross, axis=-1).max() > 1e-3
+    same = engine.trace(ENGLISH[0], SHORT, edits=dict.fromkeys(uniform, torch.clone))
+    np.testing.assert_array_equal(same.search.cumulative, plain.search.cumulative)

@@ -164,6 +164,18 @@ class Trace:
         )
 
     @property
+    def kinds(self) -> tuple[str, ...]:
+        """The kinds of attention that the model has: of ``encoder``, ``decoder`` and ``cross`` those with a
+        layer. A recurrent model has ``cross`` alone, or none.
+        """
+        layers = {
+            "encoder": self.encoder.shape[0],
+            "decoder": self.search.decoder.shape[1],
+            "cross": self.search.cross.shape[1],
+        }
+        return tuple(kind for kind, count in layers.items() if count)
+
+    @property
     def nbytes(self) -> int:
         """Bytes of all arrays in memory."""
         arrays = [self.encoder, self.hypotheses, *vars(self.search).values(), *self.extras.values()]

@@ -155,6 +155,8 @@ def view(
             raise TraceError(f"{name} is {value!r}, not one of {', '.join(get_args(allowed))}")
     if kind == "encoder":
         rows = "input"
+    if kind not in trace.kinds:
+        raise TraceError(f"this model has no {kind} attention")
     side = _side(trace, kind, rows, node)
     weights, scores = side.weights, side.scores
     layers = _chosen("layer", layer, weights.shape[0], kind)

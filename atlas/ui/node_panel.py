@@ -133,6 +133,9 @@ def node_attention(page: Page, trace: Trace, node: int) -> None:
         st.caption("The start mark was given, not predicted: choose another node to see where it looked.")
         return
     layers, heads = trace.search.cross.shape[1:3]
+    if not layers:
+        st.caption("This model has no attention: it wrote every token from one vector of the sentence.")
+        return
     state, known = page.state, set(page.state.notices)
     state.restrict("cross_layer", lambda layer: layer <= layers, 0, f"a layer from 1 to {layers}, or 0")
     state.restrict("cross_head", lambda head: head <= heads, 0, f"a head from 1 to {heads}, or 0")

@@ -12,6 +12,7 @@ from atlas.bundles import DEFAULT, ENVIRONMENT, find_bundles
 from atlas.decoding import SearchOptions
 from atlas.engine import Engine
 from atlas.errors import AtlasError
+from atlas.model.recurrent_config import RecurrentConfig
 from atlas.trace import Trace
 from atlas.ui import bar, keys
 from atlas.ui.examples import FIRST
@@ -23,6 +24,7 @@ from atlas.ui.saved import SavedTrace, open_saved, saved_trace_box
 from atlas.ui.state import ViewState
 
 Needs = Literal["trace", "model"]
+Serves = Literal["transformer", "any"]
 
 
 def common_keys(models: Sequence[str]) -> tuple[Key[Any], ...]:
@@ -177,6 +179,7 @@ def open_page(
     *,
     needs: Needs = "trace",
     show_bar: bool = True,
+    serves: Serves = "transformer",
 ) -> Page:
     """Set a page up: configuration, navigation, address, sidebar, bar, translation, title.
 
@@ -188,6 +191,8 @@ def open_page(
         needs: ``"trace"`` for a page that can draw a saved trace without a model, ``"model"`` for one that
             shows the live model even while a saved trace is open.
         show_bar: False for a page that asks for its sentences in its own way.
+        serves: ``"any"`` for a page that also opens recurrent models; others end with a line that says where
+            to go.
 
     Returns:
         The page. Where there is nothing to work with (no bundle, a damaged one), the script ends with a hint.
@@ -216,6 +221,11 @@ def open_page(
     if show_bar:
         with top:
             _bar(page)
+    if serves == "transformer" and engine is not None and isinstance(engine.config, RecurrentConfig):
+        page.stop(
+            f"{engine.name} is a recurrent model; this page opens a Transformer. Choose another model in the "
+            f"sidebar, or look at this one on Translate, Attention or Beam search."
+        )
     if needs == "model" and open_saved() is not None:
         st.caption("This page works on the live model; Attention and Beam search show the saved trace.")
     return page

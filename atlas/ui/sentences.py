@@ -135,6 +135,9 @@ def _details(trace: Trace, index: int) -> None:
     with left:
         _n_best(trace)
     with right:
+        if "cross" not in trace.kinds:
+            st.caption("This model has no attention to show.")
+            return
         st.caption(f"Cross-attention of layer {aligning_layer(trace) + 1}, the mean over its heads")
         st.plotly_chart(
             cross_attention(trace),

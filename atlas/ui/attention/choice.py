@@ -177,6 +177,16 @@ def _trace_of(page: Page, choice: Choice) -> Trace:
     return page.trace_of(choice.text)
 
 
+def kinds_of(page: Page) -> tuple[str, ...]:
+    """The kinds of attention that the model of the page has; where it has none, the page ends with a line."""
+    kinds = page.trace.kinds
+    if not kinds:
+        page.stop(
+            "This model has no attention to look at: the whole sentence reaches its decoder as one vector."
+        )
+    return kinds
+
+
 def settle(page: Page) -> tuple[Located, HeadGrid]:
     """What the page shows, after every value of the address was checked against the trace.
 
@@ -187,6 +197,9 @@ def settle(page: Page) -> tuple[Located, HeadGrid]:
         The choice with its trace, and all heads of its kind.
     """
     state, known = page.state, set(page.state.notices)
+    kinds = kinds_of(page)
+    if state["kind"] not in kinds:
+        state["kind"] = kinds[0]
     try:
         trace = _trace_of(page, Choice.of(page))
     except AtlasError as error:

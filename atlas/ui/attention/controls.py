@@ -4,6 +4,7 @@ words."""
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import streamlit as st
 
@@ -18,16 +19,16 @@ from atlas.ui.state import ViewState
 _SIGNATURE = "atlas.attention.rows"
 
 
-def view_controls(state: ViewState) -> None:
-    """Kind, unit, colour scale and row labels, in one row."""
+def view_controls(state: ViewState, kinds: Sequence[str]) -> None:
+    """Kind (of those that the model has), unit, colour scale and row labels, in one row."""
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         st.segmented_control(
             "Attention",
-            list(KINDS),
+            [kind for kind in KINDS if kind in kinds],
             format_func={"encoder": "Encoder", "decoder": "Decoder", "cross": "Cross"}.__getitem__,
             required=True,
             help="Encoder: source to source. Decoder: target to target so far. Cross: target to source.",
-            **state.widget("kind"),
+            **state.widget("kind", to_widget=lambda kind: kind if kind in kinds else kinds[0]),
         )
         st.segmented_control(
             "Unit",
