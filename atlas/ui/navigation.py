@@ -33,7 +33,11 @@ PAGES = (
     PageEntry("translate", "Translate", ":material/translate:", "Explore"),
     PageEntry("attention", "Attention", ":material/grid_on:", "Explore"),
     PageEntry("beam_search", "Beam search", ":material/account_tree:", "Explore"),
+    PageEntry("query_key_value", "Query · Key · Value", ":material/key:", "Understand"),
     PageEntry("positions", "Positions", ":material/waves:", "Understand"),
+    PageEntry("forward_pass", "Forward pass", ":material/footprint:", "Understand"),
+    PageEntry("masks_cost", "Masks & cost", ":material/hourglass_top:", "Understand"),
+    PageEntry("architecture", "Architecture", ":material/schema:", "Understand"),
     PageEntry("training", "Training", ":material/trending_down:", "Understand"),
 )
 

@@ -1,0 +1,118 @@
+"""``atlas measure units``: which tokens wake each feed-forward unit, on held-out sentences."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from atlas.bundles import choose_bundle
+from atlas.commands import options
+from atlas.commands.output import progress, say, say_json, tell
+from atlas.errors import AtlasError
+
+if TYPE_CHECKING:
+    from atlas.analysis.units import Units
+    from atlas.checkpoint import Bundle
+    from atlas.text.corpora import Pair
+
+NAME = "units"
+_KEPT = 8
+_LEAST = 3
+
+
+def _held_out(bundle: Bundle, source: Path | None, count: int) -> tuple[list[Pair], str]:
+    """Pairs that the bundle's training did not see, drawn the same way every time, and where they are from.
+
+    Raises:
+        AtlasError: the corpus is missing, or is not one that is known.
+    """
+    import numpy as np
+
+    from atlas.text.corpora import load_multi30k, load_tatoeba
+    from atlas.text.download import locate
+
+    trained_on = str(bundle.training.get("config", {}).get("corpus"))
+    if trained_on == "tatoeba":
+        corpus = load_tatoeba(locate("tatoeba", source))
+    elif trained_on in ("multi30k-en-fr", "multi30k-en-de"):
+        corpus = load_multi30k(locate("multi30k", source), bundle.target_language)
+    else:
+        raise AtlasError(
+            f"{bundle.name} was trained on {trained_on!r}; units are measured for models of Tatoeba and "
+            "Multi30k"
+        )
+    pairs = [*corpus.development, *corpus.test]
+    if len(pairs) > count:
+        chosen = np.random.default_rng(0).choice(len(pairs), count, replace=False)
+        pairs = [pairs[place] for place in sorted(chosen.tolist())]
+    return pairs, f"{corpus.name}, held-out sentences"
+
+
+def run(
+    checkpoint: Annotated[str, typer.Argument(help="A folder, or the name of a bundle.")],
+    source: Annotated[
+        Path | None,
+        typer.Option("--from", help="Folder with the corpus. Otherwise $ATLAS_DATA, then the cache."),
+    ] = None,
+    sentences: Annotated[int, typer.Option(help="Sentences to read, at most.", min=1)] = 1000,
+    as_json: options.Json = False,
+) -> None:
+    """Read held-out sentences with their translations and keep, for every feed-forward unit, the tokens that
+    wake it most and how often it is silent.
+
+    Only token numbers and activations are kept, no sentence.
+    """
+    from atlas.analysis.units import measure_units, to_arrays
+    from atlas.checkpoint import load_bundle
+    from atlas.measurements import Measurement, save_measurement
+    from atlas.text.batches import EncodedPairs
+
+    start = time.perf_counter()
+    path = choose_bundle(checkpoint)
+    bundle = load_bundle(path)
+    pairs, origin = _held_out(bundle, source, sentences)
+    model = bundle.transformer.eval()
+    longest = min(model.config.max_length - 1, 128)
+    encoded = EncodedPairs(pairs, bundle.tokenizer, longest)
+    targets = [row[:-1] for row in encoded.target]
+    with progress(f"reading with {bundle.name}", "sentences") as report:
+        units = measure_units(model, encoded.source, targets, kept=_KEPT, least=_LEAST, progress=report)
+    facts: dict[str, Any] = {
+        "corpus": origin,
+        "sentences": len(encoded),
+        "source_tokens": int(units.counts["encoder"].sum()),
+        "target_tokens": int(units.counts["decoder"].sum()),
+        "least": _LEAST,
+        "activation": model.config.activation,
+    }
+    command = f"atlas measure units {bundle.name}"
+    if sentences != 1000:
+        command += f" --sentences {sentences}"
+    file = save_measurement(path, Measurement(NAME, bundle.hash, command, facts, to_arrays(units)))
+    if as_json:
+        shares = {
+            f"{side}.{layer}": float(found.silent.mean()) for (side, layer), found in units.layers.items()
+        }
+        never = {
+            f"{side}.{layer}": int((found.silent == 1).sum()) for (side, layer), found in units.layers.items()
+        }
+        seconds = time.perf_counter() - start
+        say_json(facts | {"silent": shares, "never": never, "file": str(file), "seconds": seconds})
+        return
+    _print(units, facts)
+    tell(f"kept in {file}")
+
+
+def _print(units: Units, facts: dict[str, Any]) -> None:
+    say(
+        f"{facts['corpus']}: {facts['sentences']:,} sentences, {facts['source_tokens']:,} source and "
+        f"{facts['target_tokens']:,} target tokens"
+    )
+    for (side, layer), found in units.layers.items():
+        say(
+            f"  {side} layer {layer + 1}: {found.silent.mean():.1%} silent on average, "
+            f"{(found.silent == 1).sum()} of {len(found.silent)} units always"
+        )

@@ -1,0 +1,1 @@
+"""The Forward pass page: what it shows, in Streamlit."""
