@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from atlas.commands import measure_calibration, measure_leak, measure_lengths, measure_pronouns
+from atlas.commands import measure_calibration, measure_leak, measure_lengths, measure_pronouns, measure_units
 from atlas.commands.group import OneLineErrors
 
 app = typer.Typer(
@@ -17,3 +17,4 @@ app.command("pronouns")(measure_pronouns.run)
 app.command("calibration")(measure_calibration.run)
 app.command("leak")(measure_leak.run)
 app.command("lengths")(measure_lengths.run)
+app.command("units")(measure_units.run)
