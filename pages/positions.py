@@ -8,7 +8,9 @@ from atlas.errors import AtlasError
 from atlas.ui import keys
 from atlas.ui.markup import notice
 from atlas.ui.page import open_page
+from atlas.ui.position_distinct import LENGTHS, WIDTHS, distinct_section
 from atlas.ui.position_lab import LARGEST_SEED, encoding_lab, shuffle_lab
+from atlas.ui.position_orders import OWN, PAIRS, orders_section
 from atlas.ui.position_pictures import (
     FIRST_DIMENSIONS,
     FIRST_PAIR,
@@ -17,7 +19,14 @@ from atlas.ui.position_pictures import (
     shown_table,
     table_pictures,
 )
+from atlas.ui.position_twins import SCORES, open_twins, twins_section
 
+PARTS = {
+    "encoding": "The encoding",
+    "distinct": "Every position distinct",
+    "lab": "Lab: shuffle and change",
+    "trained": "Three models",
+}
 MATHS = r"""
 **The encoding** (Vaswani et al. 2017, section 3.5). Position $pos$ gets a vector of $D$ numbers, added to the
 embedding of the token that stands there, before the first layer:
@@ -39,6 +48,12 @@ $$\begin{pmatrix}\sin\omega_i(pos+k)\\ \cos\omega_i(pos+k)\end{pmatrix}=
 **Shuffling.** Without positions an encoder reads a set. For any permutation matrix $P$,
 $\mathrm{Enc}(PX)=P\,\mathrm{Enc}(X)$: attention, layer normalisation and the feed-forward network commute
 with $P$. With positions added, $\mathrm{Enc}(PX+PE)\neq P\,\mathrm{Enc}(X+PE)$.
+
+**Distinct.** $|PE_p-PE_{p+k}|^2=\sum_i 4\sin^2(\omega_i k/2)$, which is 0 for no whole $k>0$: the first pair
+turns by $k$ radians, and no whole number is a multiple of $2\pi$.
+
+**Scores.** A test set is drawn again 1,000 times, sentence by sentence with replacement; the middle 95% of
+the scores are the interval. Two models are compared on the same draws (paired bootstrap, Koehn 2004).
 """
 
 page = open_page(
@@ -46,6 +61,7 @@ page = open_page(
     "Positions",
     "Numbers added to each word say where it stands. Below, shuffle the words or take the numbers away.",
     (
+        keys.choice("part", tuple(PARTS), "encoding"),
         keys.integers("dims", FIRST_DIMENSIONS, limit=6),
         keys.integer("length", 100, 10, MOST_SHOWN),
         keys.integer("shift", 7, 1, MOST_SHOWN - 1),
@@ -54,26 +70,41 @@ page = open_page(
         keys.integer("shuffle", 1, 1, LARGEST_SEED),
         keys.choice("encoding", ["zero", "shift"], "zero"),
         keys.integer("offset", 100, 1, MOST_SHOWN),
+        keys.integer("upto", 1000, LENGTHS[0], LENGTHS[-1]),
+        keys.integer("cells", 128, WIDTHS[0], WIDTHS[-1]),
+        keys.choice("score", SCORES, "BLEU"),
+        keys.choice("pairs", (OWN, *PAIRS), "bites"),
     ),
     needs="model",
 )
 engine = page.engine
 if engine is None:
     page.stop("This page works on a live model.")
+kind = engine.config.positions
+part = st.segmented_control(
+    "Part", list(PARTS), format_func=PARTS.__getitem__, required=True, **page.state.widget("part")
+)
 with st.expander("The maths"):
     st.markdown(MATHS)
-kind = engine.config.positions
-tokens = len(engine.tokenizer.source(page.sentence))
-table = shown_table(page, engine)
-table_pictures(page, table, kind, tokens)
-rotation_pictures(page, table, kind)
-if not page.sentence.strip():
-    page.stop("Write a sentence above to use the lab.")
 try:
-    shuffle_lab(page, engine, has_positions=kind != "none")
-    if kind == "none":
-        notice("This model has no encoding to take away or to move.")
+    if part == "encoding":
+        table = shown_table(page, engine)
+        table_pictures(page, table, kind, len(engine.tokenizer.source(page.sentence)))
+        rotation_pictures(page, table, kind)
+    elif part == "distinct":
+        distinct_section(page, engine)
+    elif part == "trained":
+        twins = open_twins()
+        twins_section(page, twins)
+        if twins:
+            orders_section(page, twins)
+    elif not page.sentence.strip():
+        page.stop("Write a sentence above to use the lab.")
     else:
-        encoding_lab(page, engine, tokens)
+        shuffle_lab(page, engine, has_positions=kind != "none")
+        if kind == "none":
+            notice("This model has no encoding to take away or to move.")
+        else:
+            encoding_lab(page, engine, len(engine.tokenizer.source(page.sentence)))
 except AtlasError as error:
     page.complain(error)

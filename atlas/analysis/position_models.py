@@ -6,7 +6,8 @@ number of source tokens, end mark included. ``facts``: ``groups`` (their names: 
 ``tests``, ``search``, ``signature``. Arrays, float32: ``bleu``, ``chrf``, ``ratio`` (words of the
 translations over words of the references) ``(G,)``; ``bleu_draws`` ``(G, N)``, BLEU of N resamples of the
 sentences (Koehn 2004). Draw n has the same sentences for every model with the same groups, so the difference
-of two models' draws is the paired bootstrap. A group without a sentence is NaN. No text of the corpus is kept.
+of two models' draws is the paired bootstrap. A group without a sentence is NaN. No text of the corpus is in
+it.
 """
 
 from __future__ import annotations

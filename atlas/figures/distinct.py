@@ -28,7 +28,7 @@ def distance_by_length(
 
     Args:
         curves: name, smallest distance among the first n rows for n from 2 ``(P - 1,)``, and the pair that
-            attains it, ``(P - 1,)`` each. A long curve is thinned; every change of its value is kept.
+            attains it, ``(P - 1,)`` each; none is 0. A long curve is thinned; every change of its value stays.
         length: n that is looked at, drawn as a line.
         dark: for a dark page.
     """
@@ -52,8 +52,11 @@ def distance_by_length(
         )
     figure.add_vline(x=length, line={"color": style.ink(dark), "width": 1, "dash": "dot"})
     figure.update_xaxes(_axis("positions (log scale)", dark, type="log", exponentformat="none"))
+    lowest = min(float(smallest.min()) for _, smallest, _, _ in curves)
+    highest = max(float(smallest.max()) for _, smallest, _, _ in curves)
     figure.update_yaxes(
-        _axis("smallest distance (log scale)", dark, type="log", exponentformat="power", rangemode="normal")
+        _axis("smallest distance (log scale)", dark, type="log", dtick=1, exponentformat="power"),
+        range=[np.log10(lowest) - 0.5, np.log10(highest) + 0.5],
     )
     return style.arrange(figure, dark=dark, height=340, **_LEGEND)
 
