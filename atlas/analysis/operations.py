@@ -19,7 +19,7 @@ grows with the third power of the length, and the rest with the second.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, fields
 
 import numpy as np
@@ -140,7 +140,7 @@ def exponent(lengths: ArrayLike, values: ArrayLike) -> float:
     return float(np.polyfit(np.log(x), np.log(y), 1)[0])
 
 
-def doubling_lengths(longest: int, first: int = 8) -> Sequence[int]:
+def doubling_lengths(longest: int, first: int = 8) -> list[int]:
     """``8, 16, 32, ...`` up to ``longest``, which is the last one."""
     lengths = [first]
     while 2 * lengths[-1] < longest:

@@ -1,0 +1,129 @@
+"""The model that was trained without the mask, beside the one that was trained with it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import streamlit as st
+
+from atlas.analysis.leak import NAME, LeakStudy
+from atlas.bundles import find_bundles
+from atlas.figures import cost_leak as figures
+from atlas.measurements import load_measurement
+from atlas.ui.cost.view import chart
+from atlas.ui.differences import show_difference
+from atlas.ui.markup import notice, show_facts, show_sentence
+from atlas.ui.models import SharedEngine
+from atlas.ui.page import Page
+from atlas.ui.theme import is_dark
+
+COMMAND = "atlas measure leak WITHOUT_MASK_BUNDLE --baseline multi30k-en-fr"
+_TRAIN = "atlas train multi30k-no-mask"
+WORTHLESS_BLEU = 2.0
+"""BLEU below which hardly a word pair agrees with a reference."""
+
+
+def find_study(engine: SharedEngine, bundles: dict[str, Path]) -> LeakStudy | None:
+    """The study kept with the model that is shown, or else with any other bundle here.
+
+    Raises:
+        AtlasError: it is damaged, or of other weights.
+    """
+    stored = load_measurement(engine.folder, NAME, engine.hash)
+    for folder in bundles.values():
+        if stored is None:
+            stored = load_measurement(folder, NAME)
+    return None if stored is None else LeakStudy.read(stored)
+
+
+def leak_part(page: Page) -> None:
+    """The whole part.
+
+    Raises:
+        AtlasError: the measurement is damaged, or of other weights.
+    """
+    study = find_study(page.model, find_bundles())
+    if study is None:
+        notice("No bundle here carries the measurement of a model trained without the mask. It is made by:")
+        st.code(f"{_TRAIN}\n{COMMAND}", language="bash")
+        return
+    _curves(study)
+    st.divider()
+    _samples(page, study)
+
+
+def _curves(study: LeakStudy) -> None:
+    without, baseline = study.without, study.baseline
+    left, right = st.columns(2, gap="medium")
+    with left:
+        st.subheader("It learns fast, as it seems", anchor=False)
+        st.caption("The same recipe twice, with and without the causal mask.")
+        histories = {"without": without.history, "baseline": baseline.history}
+        chart(figures.loss_curves(histories, dark=is_dark()), "losses", "Loss of both models by updates")
+        end, same = without.last, baseline.at(without.last["step"])
+        show_facts(
+            [
+                f"development loss without the mask {end['development_loss']:.3f} after {end['step']:,.0f} "
+                f"updates, with it {same['development_loss']:.3f} after {same['step']:,.0f}",
+            ]
+        )
+    with right:
+        st.subheader("It learns to copy", anchor=False)
+        st.caption("Share of next tokens predicted right, on held-out pairs, by what the model may see.")
+        labels = ("answer visible", "answer hidden", "random token copied")
+        values = {
+            which: [side.next.right_visible, side.next.right_hidden, side.next.copied]
+            for which, side in (("without", without), ("baseline", baseline))
+        }
+        chart(
+            figures.shares(labels, values, dark=is_dark()), "shares", "Tokens predicted right by both models"
+        )
+        show_facts(
+            [
+                f"{without.next.pairs:,} pairs of {study.corpus}, {without.next.tokens:,} tokens",
+                f"loss without the mask: {without.next.loss_visible:.3f} nats a token with the answer "
+                f"visible, {without.next.loss_hidden:.3f} hidden",
+            ]
+        )
+    st.write(verdict(study))
+
+
+def verdict(study: LeakStudy) -> str:
+    """Whether the claim holds on these two models, in words with the numbers."""
+    without, baseline = study.without, study.baseline
+    bleu, theirs = without.last["bleu"], baseline.last["bleu"]
+    same = baseline.at(without.last["step"])
+    lower = without.last["development_loss"] < same["development_loss"]
+    worthless = bleu < WORTHLESS_BLEU and without.next.right_hidden < without.next.right_visible / 2
+    loss = (
+        f"Its loss on held-out pairs falls to {without.last['development_loss']:.3f} nats a token "
+        f"({'below' if lower else 'not below'} the {same['development_loss']:.3f} of the masked model)"
+    )
+    scores = f"BLEU {bleu:.2f}, against {theirs:.2f} at the end of the other's training"
+    if worthless:
+        held = f"and its translations are worthless: {scores}."
+    else:
+        held = f"but its translations are not worthless: {scores}. Here the claim does not hold."
+    return f"{loss}, {held}"
+
+
+def _samples(page: Page, study: LeakStudy) -> None:
+    st.subheader("What both write when nobody shows them the answer", anchor=False)
+    search = st.segmented_control(
+        "Search",
+        ["greedy", "beam"],
+        required=True,
+        format_func={"greedy": "greedy", "beam": "beam 5"}.__getitem__,
+        **page.state.widget("leak_search"),
+    )
+    without: tuple[str, ...] = getattr(study.without, search)
+    baseline: tuple[str, ...] = getattr(study.baseline, search)
+    left, right = st.columns(2, gap="medium")
+    for place, sentence in enumerate(study.sentences):
+        with left if place % 2 == 0 else right, st.container(border=True):
+            show_sentence(sentence)
+            show_difference(
+                (f"Without the mask, {study.without.steps:,} updates", without[place]),
+                (f"With the mask, {study.baseline.steps:,} updates", baseline[place]),
+                mark=False,
+            )

@@ -1,0 +1,96 @@
+"""What the parts of the Masks & cost page share: their address, the translation they show, charts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import plotly.graph_objects as go
+import streamlit as st
+
+from atlas.analysis.cache_memory import BYTES, KNOWN
+from atlas.text.tokenizer import END_ID, SPECIAL_IDS, START_ID, Tokenizer
+from atlas.trace.pieces import label_tokens
+from atlas.ui import keys
+from atlas.ui.keys import Key
+from atlas.ui.page import Page
+
+PARTS: Final = {
+    "mask": "The mask",
+    "without": "Trained without it",
+    "cache": "The cache",
+    "time": "Time",
+    "memory": "Memory",
+}
+"""The parts of the page, by their name in the address."""
+OWN: Final = "custom"
+"""The preset of a visitor who chose sizes of their own."""
+LENGTHS: Final = ("32", "64", "128", "256", "512")
+NUMBERS: Final = tuple(map(str, BYTES.values()))
+
+KEYS: Final[tuple[Key[Any], ...]] = (
+    keys.choice("cost", tuple(PARTS), "mask"),
+    keys.integer("mask_layer", 1, 1, 64),
+    keys.integer("mask_head", 1, 1, 64),
+    keys.integer("mask_place", 4, 1, 2000),
+    keys.text("mask_word", "chat", limit=40),
+    keys.choice("leak_search", ["greedy", "beam"], "greedy"),
+    keys.integer("cache_prompt", 4, 1, 2000),
+    keys.integer("cache_step", 0, 0, 2000),
+    keys.choice("time_length", LENGTHS, "256"),
+    keys.choice("time_rounds", ["1", "3", "5"], "1"),
+    keys.choice("kv_preset", [*KNOWN, "this", OWN], "this"),
+    keys.integer("kv_layers", 4, 1, 200),
+    keys.integer("kv_heads", 8, 1, 256),
+    keys.integer("kv_width", 32, 1, 1024),
+    keys.integer("kv_length", 256, 1, 1_000_000),
+    keys.integer("kv_source", 0, 0, 1_000_000),
+    keys.integer("kv_texts", 1, 1, 10_000),
+    keys.integer("kv_beams", 1, 1, 100),
+    keys.choice("kv_bytes", NUMBERS, "4"),
+)
+"""What the page keeps in the address. Layers, heads and places count from 1; place 0 is the start mark."""
+
+
+@dataclass(frozen=True)
+class Shown:
+    """The translation that the page works on.
+
+    Attributes:
+        source: ids that the encoder reads, end mark included.
+        target: ids of the translation, without start and end mark; at least one.
+        labels: of what the decoder reads: the start mark and the translation, ``(1 + len(target),)``.
+    """
+
+    source: tuple[int, ...]
+    target: tuple[int, ...]
+    labels: tuple[str, ...]
+
+
+def shown_translation(page: Page) -> Shown:
+    """The best translation of the page's sentence. Where there is none, the page ends with a hint."""
+    trace = page.trace
+    path = trace.token_path(int(trace.hypotheses[0])) if len(trace.hypotheses) else ()
+    target = tuple(token for token in path if token != END_ID)
+    if not target:
+        page.stop("This model translates the sentence with nothing at all; choose another one above.")
+    tokenizer = page.model.tokenizer
+    source = tuple(tokenizer.source(page.sentence))
+    return Shown(source, target, read_labels(tokenizer, (START_ID, *target)))
+
+
+def read_labels(tokenizer: Tokenizer, ids: Sequence[int]) -> tuple[str, ...]:
+    """Labels of ids that a decoder reads, not escaped."""
+    tokens = label_tokens(None, tokenizer.pieces(list(ids)), list(ids), SPECIAL_IDS)
+    return tuple(token.label for token in tokens)
+
+
+def chart(figure: go.Figure, name: str, alt: str) -> None:
+    """A figure with a key of its own and words for those who do not see it."""
+    st.plotly_chart(figure, width="stretch", key=f"cost.{name}", alt=alt, config={"displayModeBar": False})
+
+
+def small(value: float) -> str:
+    """A difference for people: an exact zero is written as such."""
+    return "exactly 0" if value == 0 else f"{value:.1e}"
