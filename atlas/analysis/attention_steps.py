@@ -13,12 +13,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, cast
+from typing import Literal, cast
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from atlas.analysis.comparison import Check, compare
 from atlas.analysis.passes import ForcedPass
 from atlas.errors import AtlasError
 from atlas.model.attention import CrossAttention, SelfAttention
@@ -34,20 +35,6 @@ STEPS: tuple[Step, ...] = ("vector", "project", "dot", "scale", "mask", "softmax
 """The steps of a sub-layer in the order in which they happen."""
 WANTED = ("q", "k", "v", "scores", "weights", "heads", "input", "change", "sum", "residual", "embedded")
 """Kinds of point that a pass must hold, beside ``memory``."""
-
-
-class Check(NamedTuple):
-    """How far what was computed again is from what the model did.
-
-    Attributes:
-        largest: the largest absolute difference.
-        scale: the largest absolute number compared, for judging the difference.
-        numbers: how many were compared.
-    """
-
-    largest: float
-    scale: float
-    numbers: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,30 +194,6 @@ def attention_steps(model: Transformer, passed: ForcedPass, kind: Kind, layer: i
     )
 
 
-def compare(
-    ours: NDArray[np.floating], recorded: NDArray[np.floating], where: NDArray[np.bool_] | None = None
-) -> Check:
-    """The largest absolute difference of two arrays of one shape.
-
-    Equal infinities differ by 0; an infinity that the other lacks, and anything that is not a number, differs
-    by infinity.
-
-    Args:
-        where: broadcastable to the shape: which numbers are compared; all by default.
-    """
-    if ours.shape != recorded.shape:
-        raise ValueError(f"shapes {ours.shape} and {recorded.shape} cannot be compared")
-    first, second = ours.astype(np.float64), recorded.astype(np.float64)
-    with np.errstate(invalid="ignore"):
-        apart = np.where(first == second, 0.0, np.abs(first - second))
-    apart = np.where(np.isnan(apart), np.inf, apart)
-    if where is not None:
-        chosen = np.broadcast_to(where, apart.shape)
-        apart, first = apart[chosen], first[chosen]
-    finite = np.abs(first[np.isfinite(first)])
-    return Check(float(apart.max(initial=0.0)), float(finite.max(initial=0.0)), apart.size)
-
-
 @dataclass(frozen=True)
 class _Weights:
     """Weights of a sub-layer in float64: q, k and v maps ``(3, D, D)`` as in ``weight @ vector``, ``(3, D)``;
@@ -294,3 +257,11 @@ def _split(vectors: Doubles, heads: int) -> Doubles:
 def _double(tensor: torch.Tensor) -> Doubles:
     array: Doubles = tensor.detach().double().cpu().numpy()
     return array
+
+
+def additive_mask(steps: AttentionSteps) -> float:
+    """The largest difference of the weights when the mask is a matrix of 0 and -inf that is added to the
+    scores, and when hidden scores are replaced by -inf.
+    """
+    mask = np.where(steps.visible, 0.0, -np.inf)
+    return compare(softmax(steps.scaled + mask), steps.weights).largest

@@ -8,16 +8,19 @@ from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
+from numpy.typing import NDArray
 
 from atlas.figures import style
 from atlas.figures.qkv import Numbers, caption
+
+Counts = NDArray[np.integer[Any]]
 
 PLAIN, DIVIDED = style.SERIES[1], style.SERIES[0]
 _LEGEND = {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"}
 
 
 def _points(
-    x: Numbers, y: Numbers, name: str, colour: str, symbol: str, hover: str, **more: Any
+    x: Counts, y: Numbers, name: str, colour: str, symbol: str, hover: str, **more: Any
 ) -> go.Scatter:
     return go.Scatter(
         x=np.asarray(x),
@@ -31,7 +34,7 @@ def _points(
     )
 
 
-def _expected(x: Numbers, y: Numbers, name: str, dark: bool, **more: Any) -> go.Scatter:
+def _expected(x: Counts, y: Numbers, name: str, dark: bool, **more: Any) -> go.Scatter:
     return go.Scatter(
         x=np.asarray(x),
         y=np.asarray(y, dtype=np.float64),
@@ -43,7 +46,7 @@ def _expected(x: Numbers, y: Numbers, name: str, dark: bool, **more: Any) -> go.
     )
 
 
-def _widths(widths: Numbers, dark: bool) -> dict[str, Any]:
+def _widths(widths: Counts, dark: bool) -> dict[str, Any]:
     return {
         "type": "log",
         "title": {"text": "d_k: dimensions of q and k"},
@@ -53,7 +56,7 @@ def _widths(widths: Numbers, dark: bool) -> dict[str, Any]:
 
 
 def variance_lines(
-    widths: Numbers, variance: Numbers, scaled: Numbers, error: Numbers, *, dark: bool = False
+    widths: Counts, variance: Numbers, scaled: Numbers, error: Numbers, *, dark: bool = False
 ) -> go.Figure:
     """Variance of q·k against d_k, plain and divided by sqrt(d_k), with the closed forms d_k and 1.
 
@@ -65,7 +68,7 @@ def variance_lines(
     """
     figure = go.Figure(
         [
-            _expected(widths, widths, "expected: d_k", dark),
+            _expected(widths, widths.astype(np.float64), "expected: d_k", dark),
             _expected(widths, np.ones(len(widths)), "expected: 1", dark),
         ]
     )
@@ -84,7 +87,7 @@ def variance_lines(
 
 
 def softmax_lines(
-    widths: Numbers,
+    widths: Counts,
     entropies: tuple[Numbers, Numbers],
     jacobians: tuple[Numbers, Numbers],
     keys: int,

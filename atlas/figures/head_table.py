@@ -1,0 +1,73 @@
+"""One number a head, layers down and heads across."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+from numpy.typing import NDArray
+
+from atlas.figures import style
+
+Numbers = NDArray[np.floating[Any]]
+
+
+def head_table(
+    values: Numbers,
+    *,
+    chosen: tuple[int, int] | None = None,
+    between: tuple[Numbers, Numbers] | None = None,
+    signed: bool = False,
+    colour: str = "encoder",
+    dark: bool = False,
+) -> go.Figure:
+    """Draw a number for each head as a cell that also says it.
+
+    Args:
+        values: ``(L, H)``; NaN is left empty.
+        chosen: (layer, head) from 0, outlined.
+        between: low and high ``(L, H)`` of a 95% interval, for the hover.
+        signed: around zero, to ±1, instead of from 0 to 1.
+        colour: the meaning whose colour outlines the chosen head.
+        dark: for a dark page.
+
+    Returns:
+        A figure whose first trace holds the values.
+    """
+    layers, heads = values.shape
+    hover = "layer %{y} · head %{x}<br>%{z:.3f}"
+    if between is not None:
+        hover += " (95% interval %{customdata[0]:.3f} to %{customdata[1]:.3f})"
+    figure = go.Figure(
+        go.Heatmap(
+            z=np.asarray(values, dtype=np.float32),
+            x=np.arange(1, heads + 1),
+            y=np.arange(1, layers + 1),
+            zmin=-1 if signed else 0,
+            zmax=1,
+            colorscale=style.diverging(dark) if signed else style.sequential(dark),
+            customdata=None if between is None else np.stack(between, axis=-1).astype(np.float32),
+            texttemplate="%{z:.2f}",
+            textfont={"size": 12},
+            xgap=2,
+            ygap=2,
+            showscale=False,
+            hoverongaps=False,
+            hovertemplate=hover + "<extra></extra>",
+        )
+    )
+    if chosen is not None:
+        layer, head = chosen
+        figure.add_shape(
+            type="rect",
+            x0=head + 0.5,
+            x1=head + 1.5,
+            y0=layer + 0.5,
+            y1=layer + 1.5,
+            line={"color": style.COLOURS[colour], "width": 3},
+        )
+    plain = {"tickmode": "linear", "dtick": 1, "showgrid": False, "zeroline": False}
+    figure.update_xaxes(title={"text": "head", "standoff": 4}, side="top", **plain)
+    figure.update_yaxes(title={"text": "layer"}, autorange="reversed", **plain)
+    return style.arrange(figure, height=40 * layers + 70, dark=dark)
