@@ -56,7 +56,7 @@ def show(page: Page) -> None:
     else:
         with right:
             _two_distributions(state)
-        _numbers(state)
+            _numbers(state)
         _words(state)
     with st.expander("The maths"):
         st.markdown(MATHS)
@@ -66,7 +66,7 @@ def show(page: Page) -> None:
 def _sliders(state: ViewState) -> None:
     st.segmented_control("Unit", ["bits", "nats"], required=True, **state.widget("measure"))
     columns = st.columns(2)
-    for column, name, words in zip(columns, ("p", "q"), ("what comes", "what the model says"), strict=True):
+    for column, name, words in zip(columns, ("p", "q"), ("what comes", "the model"), strict=True):
         with column:
             st.markdown(f"**{name}**: {words}")
             for place, outcome in enumerate(NAMES):
@@ -117,20 +117,22 @@ def _numbers(state: ViewState) -> None:
         for name, base in BASES.items()
     }
     other = "nats" if unit == "bits" else "bits"
-    titles = (
-        "H(p): entropy, the least possible",
-        "H(p, q): cross-entropy, what q pays",
-        "D(p‖q): what q wastes",
-    )
+    titles = ("Entropy H(p)", "Cross-entropy H(p, q)", "Divergence D(p‖q)")
+    helps = ("The least that any code costs.", "What a code made for q costs.", "What the wrong code wastes.")
     columns = st.columns(4)
-    for column, title, here, there in zip(columns, titles, values[unit], values[other], strict=False):
+    shown = zip(columns[:3], titles, helps, values[unit], values[other], strict=True)
+    for column, title, words, here, there in shown:
         with column:
-            st.metric(title, f"{_number(here)} {unit}")
+            st.metric(title, f"{_number(here)} {unit}", help=words)
             show_facts([f"{_number(there)} {other}"])
     with columns[3]:
         spent, least = values["bits"][1], values["bits"][0]
-        st.metric("Perplexity of q on p", f"{_number(information.perplexity(spent))} choices")
-        show_facts([f"equally likely; at best {_number(information.perplexity(least))}"])
+        st.metric(
+            "Perplexity",
+            f"{_number(information.perplexity(spent))} choices",
+            help="So many equally likely choices would cost as much.",
+        )
+        show_facts([f"at best {_number(information.perplexity(least))}"])
     least, spent, wasted = values[unit]
     if math.isfinite(spent):
         gap = abs(spent - (least + wasted))

@@ -15,11 +15,14 @@ from atlas.figures.attention import head_grid, head_name, row_name
 from atlas.figures.heatmap import HeadMap, heatmap
 from atlas.figures.mosaic import HeadGrid
 from atlas.text.tokenizer import SPECIAL_IDS
-from atlas.ui.markup import show_facts, show_sentence
+from atlas.ui.markup import show_facts
 from atlas.ui.page import Page
 from atlas.ui.theme import is_dark
 from atlas.ui.training.heads import head_controls, kind_control, settle_head
-from atlas.ui.training.shared import best_translation, chart, labels_of
+from atlas.ui.training.shared import best_translation, chart, labels_of, rows_of_text
+
+_SHOWN: Final = 9
+"""Different translations that are listed."""
 
 MATHS: Final = r"""
 **Dropout** (Srivastava et al. 2014): in training each number of an embedding, and of what a sub-layer
@@ -99,10 +102,9 @@ def _translations(page: Page, runs: DropoutRuns, ids: tuple[int, ...]) -> None:
     st.subheader("What it writes (greedy)", anchor=False)
     tokenizer = page.model.tokenizer
     counts = Counter(tokenizer.decode(written) for written in runs.translations)
-    for text, count in counts.most_common(6):
-        show_sentence(f"{count} × {text or '(nothing)'}")
-    if len(counts) > 6:
-        show_facts([f"and {len(counts) - 6} others"])
+    rows_of_text([(f"{count} ×", text) for text, count in counts.most_common(_SHOWN)])
+    if len(counts) > _SHOWN:
+        show_facts([f"and {len(counts) - _SHOWN} others"])
     best = tokenizer.decode([token for token in ids if token not in SPECIAL_IDS])
     show_facts(
         [

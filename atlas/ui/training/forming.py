@@ -20,12 +20,13 @@ from atlas.trace import Trace
 from atlas.trace.views import view
 from atlas.ui.components import heads_canvas
 from atlas.ui.components.stepper import stepper
-from atlas.ui.markup import show_facts, show_sentence
+from atlas.ui.markup import show_facts
 from atlas.ui.models import SharedEngine, cached_answer, cached_trace
 from atlas.ui.page import Page
 from atlas.ui.theme import is_dark
 from atlas.ui.training.heads import kind_control, settle_head
-from atlas.ui.training.shared import chart
+from atlas.ui.training.player import player
+from atlas.ui.training.shared import chart, rows_of_text
 from atlas.ui.training.snapshots import Moments, find_moments
 
 MATHS: Final = r"""
@@ -72,7 +73,7 @@ def show(page: Page) -> None:
     grids = [head_grid(moment.trace, kind) for moment in seen]
     layer, column = settle_head(page, grids[place])
     maps = [_head(moment.trace, page, grid) for moment, grid in zip(seen, grids, strict=True)]
-    _words(page, moments, seen, place)
+    _words(moments, seen, place)
     left, right = st.columns([0.56, 0.44], gap="medium")
     with left:
         _mosaic(page, grids[place], layer, column)
@@ -158,6 +159,7 @@ def _stepper(page: Page, moments: Moments) -> int:
             help="Per head: each picture reaches full ink at its own largest weight. Shared: one for all.",
             **state.widget("scale"),
         )
+        player(place, len(steps) - 1, moved)
     stepper(labels, step=place, on_step=moved, key="training.stepper")
     return place
 
@@ -168,11 +170,13 @@ def _head(trace: Trace, page: Page, grid: HeadGrid) -> HeadMap:
     return as_map(view(trace, page.state["kind"], layer=page.state["layer"] - 1, head=chosen, rows="output"))
 
 
-def _words(page: Page, moments: Moments, seen: list[Moment], place: int) -> None:
-    """What the model wrote at every moment, the one shown in bold ink."""
-    for number, (step, moment) in enumerate(zip(moments.steps, seen, strict=True)):
-        mark = "▶ " if number == place else ""
-        show_sentence(f"{mark}update {step:,} · {moment.loss:.2f} nats · {moment.text or '(nothing)'}")
+def _words(moments: Moments, seen: list[Moment], place: int) -> None:
+    """What the model wrote at every moment, the one shown set off."""
+    rows = [
+        (f"update {step:,} · {moment.loss:.2f} nats", moment.text)
+        for step, moment in zip(moments.steps, seen, strict=True)
+    ]
+    rows_of_text(rows, chosen=place)
 
 
 def _mosaic(page: Page, grid: HeadGrid, layer: int, column: int) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Sequence
 
 import plotly.graph_objects as go
 import streamlit as st
 
+from atlas.figures.style import COLOURS
 from atlas.text.tokenizer import END_ID, SPECIAL_IDS, Tokenizer
 from atlas.trace.pieces import label_tokens
 from atlas.ui.page import Page
@@ -41,3 +43,25 @@ def best_translation(page: Page) -> tuple[str, tuple[int, ...]]:
 def without_end(ids: Sequence[int]) -> tuple[int, ...]:
     """Ids without the end mark."""
     return tuple(token for token in ids if token != END_ID)
+
+
+def rows_of_text(rows: Sequence[tuple[str, str]], *, chosen: int | None = None) -> None:
+    """Short facts with a sentence each, a line a row; what does not fit is cut with an ellipsis.
+
+    Args:
+        rows: a fact and a sentence; both are shown literally, the whole sentence on hover.
+        chosen: a row that is set off.
+    """
+    lines = []
+    for place, (fact, sentence) in enumerate(rows):
+        text = html.escape(sentence) if sentence else "<i>(nothing)</i>"
+        mark = (
+            f"color-mix(in srgb,{COLOURS['encoder']} 16%,transparent)" if place == chosen else "transparent"
+        )
+        lines.append(
+            f'<div style="display:flex;gap:.8rem;padding:.18rem .5rem;border-radius:.3rem;background:{mark}"'
+            f' title="{html.escape(sentence, quote=True)}">'
+            f'<span style="flex:none;opacity:.7;font-variant-numeric:tabular-nums">{html.escape(fact)}</span>'
+            f'<span style="overflow:hidden;text-overflow:ellipsis;white-space:nowrap">{text}</span></div>'
+        )
+    st.html(f'<div style="font-size:.95rem">{"".join(lines)}</div>')

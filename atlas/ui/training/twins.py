@@ -156,7 +156,8 @@ def _gradients(found: Measurement) -> None:
         st.write(
             f"Each model under its own loss: median norm {medians[0]:.3f} with smoothing, {medians[1]:.3f} "
             f"without ({medians[0] / medians[1] - 1:+.0%}); the largest is "
-            f"{own[0].max() / medians[0]:.1f} and {own[1].max() / medians[1]:.1f} times the median. At the logits no norm can pass √2 in either."
+            f"{own[0].max() / medians[0]:.1f} and "
+            f"{own[1].max() / medians[1]:.1f} times the median. At the logits no norm can pass √2 in either."
         )
         show_facts(
             [
