@@ -28,7 +28,8 @@ def distance_by_length(
 
     Args:
         curves: name, smallest distance among the first n rows for n from 2 ``(P - 1,)``, and the pair that
-            attains it, ``(P - 1,)`` each; none is 0. A long curve is thinned; every change of its value stays.
+            attains it, ``(P - 1,)`` each. Two equal rows (distance 0) end a curve, since its axis has no 0.
+            A long curve is thinned; every change of its value stays.
         length: n that is looked at, drawn as a line.
         dark: for a dark page.
     """
@@ -37,7 +38,7 @@ def distance_by_length(
         kept = _kept(smallest)
         figure.add_scatter(
             x=kept + 2,
-            y=smallest[kept],
+            y=np.where(smallest[kept] > 0, smallest[kept], np.nan),
             customdata=np.stack([first[kept], second[kept]], axis=1),
             mode="lines",
             name=style.escape(name),
@@ -51,9 +52,9 @@ def distance_by_length(
             "<br>between %{customdata[0]:,} and %{customdata[1]:,}<extra></extra>",
         )
     figure.add_vline(x=length, line={"color": style.ink(dark), "width": 1, "dash": "dot"})
-    figure.update_xaxes(_axis("positions (log scale)", dark, type="log", exponentformat="none"))
-    lowest = min(float(smallest.min()) for _, smallest, _, _ in curves)
-    highest = max(float(smallest.max()) for _, smallest, _, _ in curves)
+    figure.update_xaxes(_axis("positions (log scale)", dark, type="log", dtick=1, exponentformat="none"))
+    positive = np.concatenate([smallest[smallest > 0] for _, smallest, _, _ in curves])
+    lowest, highest = (float(f(positive, initial=1.0)) for f in (np.min, np.max))
     figure.update_yaxes(
         _axis("smallest distance (log scale)", dark, type="log", dtick=1, exponentformat="power"),
         range=[np.log10(lowest) - 0.5, np.log10(highest) + 0.5],

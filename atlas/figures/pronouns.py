@@ -23,10 +23,11 @@ SHOWN: Final[dict[str, str]] = {
     "special": "how much more often the pronoun looks at the noun than the other words after it do",
 }
 """What a map can show, in words."""
-_HOVERED: Final = (
+HOVERED: Final = (
     "top", "top_low", "top_high", "weight", "weight_low", "weight_high",
     "content", "distance", "untrained_top", "untrained_weight", "others",
 )  # fmt: skip
+"""Arrays that a cell tells on hover, in the order of ``customdata``; layer and head, from 1, end it."""
 
 
 def pronoun_map(
@@ -54,7 +55,9 @@ def pronoun_map(
     share = measure in ("top", "special")
     middle = chance if measure == "top" else 0.0
     reach = float(np.nanmax(np.abs(values - middle), initial=0.0)) or 1.0
-    hovered = np.stack([np.asarray(arrays[name][group], dtype=np.float32) for name in _HOVERED], axis=-1)
+    told = [np.asarray(arrays[name][group], dtype=np.float32) for name in HOVERED]
+    numbers = [place.astype(np.float32) + 1 for place in np.indices((layers, heads))]
+    hovered = np.stack([*told, *numbers], axis=-1)
     figure = go.Figure(
         go.Heatmap(
             z=values,
@@ -99,7 +102,7 @@ def pronoun_map(
 
 def _hover(chance: float) -> str:
     return (
-        "layer %{y}, head %{x}"
+        "layer %{customdata[11]}, head %{customdata[12]}"
         f"<br>looks at the noun in %{{customdata[0]:.1%}} of the sentences (chance {chance:.1%})"
         "<br>95% interval %{customdata[1]:.1%} to %{customdata[2]:.1%}; untrained %{customdata[8]:.1%}"
         "<br>other words after the noun look at it in %{customdata[10]:.1%}"

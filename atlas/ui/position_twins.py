@@ -161,13 +161,24 @@ def _claim(found: dict[str, Measurement]) -> None:
             help=f"95% intervals {inside.low:.1f} to {inside.high:.1f} and "
             f"{beyond.low:.1f} to {beyond.high:.1f}.",
         )
-    lines = []
-    if {"sinusoidal", "learned"} <= set(found):
-        lines.append(_beyond(found, "sinusoidal", "learned"))
-    if {"sinusoidal", "none"} <= set(found):
-        lines.append(_beyond(found, "sinusoidal", "none"))
-    if lines:
-        st.write("On sentences longer than any in training: " + "; ".join(lines) + ".")
+    kept = [
+        f"{kind} keeps {beyond.value / inside.value:.0%}"
+        for kind, (inside, beyond) in places.items()
+        if inside.value > 0
+    ]
+    short = [f"{m.arrays['ratio'][len(BINS) + 1]:.2f}" for m in found.values()]
+    st.write(
+        f"Beyond the longest sentence of training, {', '.join(kept) or 'nothing keeps any'} of its BLEU; "
+        f"translations are {', '.join(short)} times as long as the references."
+    )
+    gaps = [
+        _beyond(found, "sinusoidal", other)
+        for other in ("learned", "none")
+        if {"sinusoidal", other} <= set(found)
+    ]
+    if gaps:
+        st.write(f"On those sentences {'; '.join(gaps)}.")
+    st.caption("Long captions are harder for every model: compare the curves with each other.")
 
 
 def _sums(measurement: Measurement) -> tuple[Interval, Interval]:
@@ -212,7 +223,7 @@ def learned_rows(twins: dict[str, Twin]) -> None:
                 [
                     f"rows 0–{trained - 1} trained: norm {rows.norm_trained:.2f}, "
                     f"neighbours' cosine {rows.neighbours_trained:.2f}",
-                    f"rows from {trained} on never used: norm {rows.norm_rest:.2f}, "
+                    f"rows {trained}–{len(table) - 1} never used: norm {rows.norm_rest:.2f}, "
                     f"cosine {rows.neighbours_rest:.2f}",
                 ]
             )
