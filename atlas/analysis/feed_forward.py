@@ -108,7 +108,7 @@ def sums(model: Transformer, done: ForcedPass, side: Side, layer: int) -> Floats
         UnitError: there is no such layer.
     """
     network = feed_forward(model, side, layer)
-    read = torch.from_numpy(done[f"{side}.{layer}.ffn.input"]).to(model.device)
+    read = torch.from_numpy(done[f"{side}.{layer}.ffn.input"]).to(model.unembedding)
     return network.inner(read).float().cpu().numpy()
 
 
@@ -159,8 +159,8 @@ def activation_swap(
     """
     network = feed_forward(model, side, layer)
     other = functional.relu if model.config.activation == "gelu" else functional.gelu
-    before = torch.from_numpy(done[f"{side}.{layer}.ffn.hidden"]).to(model.device)
-    after = other(torch.from_numpy(sums(model, done, side, layer)).to(model.device))
+    before = torch.from_numpy(done[f"{side}.{layer}.ffn.hidden"]).to(model.unembedding)
+    after = other(torch.from_numpy(sums(model, done, side, layer)).to(model.unembedding))
     moved = (after - before) @ network.outer.weight.T
     changed = copy.deepcopy(model)
     for stack in (changed.encoder, changed.decoder):

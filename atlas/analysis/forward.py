@@ -195,7 +195,7 @@ class Overview:
     Attributes:
         stage: index of each in the stages of the model.
         norm: of the stream that goes out.
-        ratio, cosine: as in :class:`Measured`.
+        ratio, cosine: as in :class:`Measured`; NaN at the embedding, where the stream begins.
     """
 
     stage: NDArray[np.int64]
@@ -212,9 +212,10 @@ def overview(done: ForcedPass, walk: tuple[Stage, ...], positions: dict[Side, in
     """
     places = [place for place, stage in enumerate(walk) if stage.rows]
     found = [measured(done, walk[place], positions[walk[place].side]) for place in places]
+    begins = [walk[place].kind == "embedding" for place in places]
     return Overview(
         stage=np.array(places),
         norm=np.array([one.norms[-1] for one in found]),
-        ratio=np.array([one.ratio for one in found]),
-        cosine=np.array([one.cosine for one in found]),
+        ratio=np.where(begins, np.nan, [one.ratio for one in found]),
+        cosine=np.where(begins, np.nan, [one.cosine for one in found]),
     )

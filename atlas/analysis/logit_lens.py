@@ -61,7 +61,7 @@ def logit_lens(model: Transformer, done: ForcedPass, following: Sequence[int]) -
     streams = [done["decoder.embedded"], *(done[f"decoder.{layer}.ffn.residual"] for layer in last)]
     tokens, best, said, rank = [], [], [], []
     for stream in streams:
-        read = torch.from_numpy(stream).to(model.device)
+        read = torch.from_numpy(stream).to(model.unembedding)
         logits = model.logits(model.decoder_norm(read))
         logprobs = log_probabilities(logits).numpy()
         own = np.take_along_axis(logprobs, np.asarray(following)[:, None], axis=1)

@@ -75,8 +75,7 @@ def overview(
         x=places,
         y=norm,
         customdata=shown,
-        mode="lines+markers",
-        line={"color": style.COLOURS["pruned"], "width": 1.5},
+        mode="markers",
         marker={"color": colours, "size": 11},
         selected={"marker": {"opacity": 1}},
         unselected={"marker": {"opacity": 1}},
@@ -84,6 +83,17 @@ def overview(
         row=1,
         col=1,
     )
+    for side in dict.fromkeys(sides):
+        own = np.array([one == side for one in sides])
+        figure.add_scatter(
+            x=places[own],
+            y=np.asarray(norm)[own],
+            mode="lines",
+            line={"color": style.COLOURS[side], "width": 1.5},
+            hoverinfo="skip",
+            row=1,
+            col=1,
+        )
     figure.add_bar(
         x=places,
         y=ratio,
@@ -101,7 +111,11 @@ def overview(
         )
     plain = {"gridcolor": style.grid(dark), "zeroline": False, "automargin": True}
     figure.update_xaxes(showgrid=False, zeroline=False, showticklabels=False, range=[-0.6, len(names) - 0.4])
-    figure.update_xaxes(style.token_axis(names, every=1, tickangle=-60, tickfont={"size": 11}), row=2, col=1)
+    figure.update_xaxes(
+        style.token_axis(names, every=1, tickangle=-60, tickfont={"size": 12}, showticklabels=True),
+        row=2,
+        col=1,
+    )
     figure.update_yaxes(plain | {"title": {"text": "norm"}, "rangemode": "tozero"}, row=1, col=1)
-    figure.update_yaxes(plain | {"title": {"text": "change / stream"}}, row=2, col=1)
-    return style.arrange(figure, dark=dark, height=390, showlegend=False)
+    figure.update_yaxes(plain | {"title": {"text": "‖change‖ / ‖stream‖"}}, row=2, col=1)
+    return style.arrange(figure, dark=dark, height=420, showlegend=False)

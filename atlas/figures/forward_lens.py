@@ -55,8 +55,6 @@ def lens_table(
             zmax=1,
             colorscale=style.sequential(dark),
             text=cells,
-            texttemplate="%{text}",
-            textfont={"size": 13},
             xgap=2,
             ygap=2,
             customdata=[[row] * shape[0] for row in rows],
@@ -67,6 +65,22 @@ def lens_table(
                 "title": {"text": "probability", "side": "right"},
             },
         )
+    )
+    # Texts of their own, since a heatmap's have one colour: each takes the ink that stands out in its cell.
+    table = ["#{:02x}{:02x}{:02x}".format(*colour) for colour in style.colour_table(dark)]
+    grounds = [table[round(float(value) * 255)] for value in probability.T.ravel()]
+    down, across = np.indices((shape[1], shape[0])).reshape(2, -1)
+    figure.add_scatter(
+        x=across,
+        y=down,
+        mode="text",
+        text=[cell for row in cells for cell in row],
+        textfont={
+            "size": 13,
+            "color": [_ink(ground) for ground in grounds],
+        },
+        hoverinfo="skip",
+        showlegend=False,
     )
     if chosen is not None:
         figure.add_shape(
@@ -83,6 +97,12 @@ def lens_table(
     return style.arrange(
         figure, dark=dark, height=26 * shape[1] + 60, margin={"l": 8, "r": 8, "t": 34, "b": 8}
     )
+
+
+def _ink(ground: str) -> str:
+    """The ink, light or dark, that stands out more on a ``#rrggbb``."""
+    light, dark = style.ink(True), style.ink(False)
+    return light if style.contrast(light, ground) > style.contrast(dark, ground) else dark
 
 
 def lens_course(

@@ -15,7 +15,7 @@ Floats = NDArray[np.floating[Any]]
 _LEGEND: dict[str, Any] = {
     "legend": {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom", "xanchor": "left"}
 }
-_ROW = 22
+_ROW = 24
 
 
 def token_bars(
@@ -89,11 +89,12 @@ def candidate_bars(
     names = [style.escape(label) for label in labels]
     cut = np.asarray(after) == 0
     kept, grey = style.COLOURS["decoder"], style.COLOURS["pruned"]
+    solid = [grey if gone else kept for gone in cut]
     fates = ["cut: cannot be drawn" if gone else "can be drawn" for gone in cut]
     figure = go.Figure()
     series = (
-        ("the model's own (T = 1)", own, [style.fade(grey if gone else kept, 0.35) for gone in cut]),
-        (words, after, [grey if gone else kept for gone in cut]),
+        ("the model's own (T = 1)", own, [style.fade(colour, 0.35) for colour in solid]),
+        (words, after, solid),
     )
     for name, values, colours in series:
         figure.add_bar(
@@ -101,7 +102,7 @@ def candidate_bars(
             y=np.arange(len(names)),
             orientation="h",
             name=name,
-            marker={"color": colours},
+            marker={"color": colours, "line": {"color": solid, "width": 1}},
             customdata=list(zip(names, fates, strict=True)),
             hovertemplate=f"<b>%{{customdata[0]}}</b><br>{style.escape(name)}: %{{x:.4f}}"
             "<br>%{customdata[1]}<extra></extra>",
@@ -109,9 +110,9 @@ def candidate_bars(
             showlegend=False,
         )
     for name, opacity in (("the model's own (T = 1)", 0.35), (words, 1.0)):
-        figure.add_scatter(**_key(name, style.fade(kept, opacity)))
+        figure.add_scatter(**_key(name, style.fade(kept, opacity), kept))
     if cut.any():
-        figure.add_scatter(**_key("cut", grey))
+        figure.add_scatter(**_key("cut", grey, grey))
     figure.update_xaxes(_numbers("probability", dark), rangemode="tozero")
     figure.update_yaxes(_names(labels, chosen))
     return style.arrange(
@@ -169,14 +170,14 @@ def _margin(top: int) -> dict[str, int]:
     return {"l": 8, "r": 48, "t": top, "b": 8}
 
 
-def _key(name: str, colour: str) -> dict[str, Any]:
+def _key(name: str, colour: str, edge: str) -> dict[str, Any]:
     """An entry of the legend alone."""
     return {
         "x": [None],
         "y": [None],
         "mode": "markers",
         "name": name,
-        "marker": {"color": colour, "size": 11, "symbol": "square"},
+        "marker": {"color": colour, "size": 11, "symbol": "square", "line": {"color": edge, "width": 1}},
     }
 
 

@@ -10,7 +10,7 @@ from atlas.analysis.next_token import drawn_tokens, entropy
 from atlas.engine import Engine
 from atlas.figures import forward_lens, forward_tokens, style
 from atlas.ui.forward.state import LARGEST_SEED, NEWEST, Shown, details, label, labels
-from atlas.ui.forward.stream import chart, follow
+from atlas.ui.forward.stream import chart
 from atlas.ui.markup import show_facts
 from atlas.ui.theme import is_dark
 
@@ -44,9 +44,12 @@ def show_logits(shown: Shown) -> None:
 def _show_lens(shown: Shown) -> None:
     st.subheader("Logit lens: what each layer would have said", anchor=False)
     final = "the final LayerNorm and " if shown.config.norm == "pre" else ""
+    tied = (
+        " The matrix that reads is the one that embeds: the input says itself." if shown.config.tied else ""
+    )
     st.caption(
         f"The stream after every layer, read through {final}the output vocabulary. Left of each row: what "
-        "the decoder read → what followed in the end."
+        f"the decoder read → what followed in the end.{tied}"
     )
 
     def find(engine: Engine) -> Lens:
@@ -71,19 +74,23 @@ def _show_lens(shown: Shown) -> None:
         show_facts(
             ["Only the start mark was read. “Whole translation” above shows the lens at every position."]
         )
-    follow(shown, "decoder")
     said = labels(tokenizer, [shown.following[place]])[0]
     course = forward_lens.lens_course(depths, found.said[:, place], found.rank[:, place], dark=is_dark())
     chart(course, "course", "Probability and rank of the token that followed, by layer")
     show_facts(
         [f"“{said}”"]
         + [
-            f"{depth}: rank {rank:,} of {shown.config.vocabulary:,}, probability {probability:.3f}"
-            for depth, rank, probability in (
+            f"{depth}: rank {rank:,} of {shown.config.vocabulary:,}, probability {probability(share)}"
+            for depth, rank, share in (
                 (depths[at], int(found.rank[at, place]), float(found.said[at, place])) for at in (0, -1)
             )
         ]
     )
+
+
+def probability(value: float) -> str:
+    """A probability in few digits, small ones in powers of ten."""
+    return f"{value:.3f}" if value >= 0.001 else f"{value:.0e}"
 
 
 def temperature_slider(shown: Shown) -> None:
@@ -169,8 +176,8 @@ def show_choice(shown: Shown) -> None:
     left, right = st.columns([1, 2], gap="medium", vertical_alignment="center")
     with left:
         st.metric("Taken", f"“{label(tokenizer, shown.chosen)}”".replace("$", r"\$"))
-        st.metric("drawn with probability", f"{shown.next.kept[shown.chosen]:.3f}")
-        show_facts([f"the model's own probability {shown.next.own[shown.chosen]:.3f}"])
+        st.metric("Probability in the draw", probability(shown.next.kept[shown.chosen]))
+        show_facts([f"the model's own probability {probability(shown.next.own[shown.chosen])}"])
         _append(shown)
     with right:
         _frequencies(shown)

@@ -24,6 +24,8 @@ $$\text{post-norm: } x\leftarrow \mathrm{LN}(x+f(x))\qquad\text{pre-norm: } x\le
 
 $$\mathrm{LN}(x)=\gamma\odot\frac{x-\bar x}{\sqrt{\mathrm{var}(x)+\epsilon}}+\beta$$
 
+LLM Atlas, part 4, has both: its residual formula is pre-norm, its walkthrough post-norm.
+
 **Change.** $\lVert c\rVert/\lVert x\rVert$ with $c$ what is added to the stream $x$; the cosine is between
 the stream that comes in and the one that goes out.
 

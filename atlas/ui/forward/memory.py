@@ -39,7 +39,7 @@ class _Layer:
 
     @property
     def name(self) -> str:
-        return f"{self.side} {self.number + 1}"
+        return f"{self.side[:3]} {self.number + 1}"
 
     @property
     def point(self) -> str:
@@ -57,7 +57,7 @@ def show_memory(shown: Shown) -> None:
         _silent(shown, layer, known)
     with right:
         strongest = _strongest(shown, layer)
-        unit = _choose_unit(shown, strongest)
+    unit = _choose_unit(shown, strongest)
     left, right = st.columns(2, gap="medium")
     with left:
         _wakes(shown, layer, unit, known)
@@ -205,7 +205,7 @@ def _wakes_here(shown: Shown, layer: _Layer, unit: int) -> None:
 
 def _writes(shown: Shown, layer: _Layer, unit: int) -> None:
     """The value: what the unit's row of W2 says through the output vocabulary."""
-    st.markdown(f"**Value: what unit {unit} writes, read through the output vocabulary**")
+    st.markdown(f"**Value: what unit {unit} writes**")
 
     def find(engine: Engine) -> Promoted:
         return promoted_tokens(engine.model, layer.side, layer.number, unit, _TOKENS)
@@ -225,7 +225,8 @@ def _writes(shown: Shown, layer: _Layer, unit: int) -> None:
     if shown.config.norm == "pre":
         left_out += " and the final LayerNorm"
     st.caption(
-        f"What it would add to the logits at activation 1, {left_out} left out."
+        f"Its row of W2 times the output vocabulary: what it adds to the logits at activation 1, {left_out} "
+        "left out."
         if layer.side == "decoder"
         else "For comparison only: the encoder's stream never meets the output vocabulary, the decoder does."
     )

@@ -24,15 +24,15 @@ from atlas.ui.page import Page
 
 Ids = Sequence[int] | NDArray[np.integer[Any]]
 
-NEWEST = -1
+NEWEST = 0
 STRONGEST = -1
 LARGEST_SEED = 9999
 _SEEN = "atlas.forward.seen"
 
 FORWARD_KEYS: tuple[Key[Any], ...] = (
-    keys.integer("stage", 0, 0, 1000),
+    keys.integer("stage", 1, 1, 1000),
     keys.integers("path"),
-    keys.integer("source_at", 0, 0, 10_000),
+    keys.integer("source_at", 1, 1, 10_000),
     keys.integer("target_at", NEWEST, NEWEST, 10_000),
     keys.integer("ffn_unit", STRONGEST, STRONGEST, 1_000_000),
     keys.choice("pick", ["likeliest", "drawn"], "likeliest"),
@@ -41,10 +41,9 @@ FORWARD_KEYS: tuple[Key[Any], ...] = (
     keys.decimal("top_p", 1.0, 0.05, 1.0),
     keys.integer("seed", 0, 0, LARGEST_SEED),
 )
-"""What the page keeps in the address. ``stage`` counts the steps of the walk from 0; ``path`` holds the
-tokens that the decoder has written; ``source_at`` and ``target_at`` are the positions followed
-(:data:`NEWEST`: the last one); ``ffn_unit`` is the feed-forward unit looked into (:data:`STRONGEST`: the one
-that writes most)."""
+"""What the page keeps in the address, where stages and positions count from 1. ``path`` holds the tokens
+that the decoder has written; ``source_at`` and ``target_at`` are the positions followed (:data:`NEWEST`: the
+last one); ``ffn_unit`` is the feed-forward unit looked into (:data:`STRONGEST`: the one that writes most)."""
 
 
 @dataclass(frozen=True)
@@ -105,7 +104,7 @@ class Shown:
 
     def go(self, index: int) -> None:
         """Show another stage."""
-        self.page.state["stage"] = min(max(index, 0), len(self.walk) - 1)
+        self.page.state["stage"] = index + 1
 
 
 def label(tokenizer: Tokenizer, token: int) -> str:
@@ -158,13 +157,11 @@ def shown_pass(page: Page) -> Shown:
     tokenizer: Tokenizer = page.model.tokenizer
     read = done.target_ids
     target = label_tokens(None, tokenizer.pieces(read), read, SPECIAL_IDS)
-    last = {"stage": len(walk) - 1, "source_at": len(ids) - 1, "target_at": len(read) - 1}
-    for name, most in last.items():
+    for name, most in (("stage", len(walk)), ("source_at", len(ids)), ("target_at", len(read))):
         if page.state[name] > most:
-            default = {"stage": 0, "source_at": 0, "target_at": NEWEST}[name]
             if not changed:
-                page.complain(f'{name}="{page.state[name]}" is not here: the last one is {most}.')
-            page.state[name] = default
+                page.complain(f"{name}={page.state[name]} is not here: {most} is the last and is shown.")
+            page.state[name] = most
     at = page.state["target_at"]
     upcoming = next_token(done.logits[-1], options(page))
     drawn = page.state["pick"] == "drawn"
@@ -173,11 +170,11 @@ def shown_pass(page: Page) -> Shown:
         page=page,
         config=config,
         walk=walk,
-        index=page.state["stage"],
+        index=page.state["stage"] - 1,
         done=done,
         source=trace.source_tokens,
         target=target,
-        positions={"encoder": page.state["source_at"], "decoder": len(read) - 1 if at == NEWEST else at},
+        positions={"encoder": page.state["source_at"] - 1, "decoder": (at or len(read)) - 1},
         next=upcoming,
         chosen=int(drawn_tokens(upcoming.kept, page.state["seed"], 1)[0]) if drawn else upcoming.likeliest,
         best=tuple(token for token in best if token != END_ID),

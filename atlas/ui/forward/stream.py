@@ -33,10 +33,10 @@ def follow(shown: Shown, side: Side) -> None:
         return f"{place + 1} · {tokens[place].label}"
 
     def newest(place: int) -> int:
-        return NEWEST if side == "decoder" and place == len(tokens) - 1 else place
+        return NEWEST if side == "decoder" and place == len(tokens) - 1 else place + 1
 
     widget = shown.page.state.widget(
-        name, to_widget=lambda place: len(tokens) - 1 if place == NEWEST else place, from_widget=newest
+        name, to_widget=lambda place: (place or len(tokens)) - 1, from_widget=newest
     )
     st.selectbox(f"Token followed ({side})", range(len(tokens)), format_func=show, **widget)
 

@@ -8,7 +8,7 @@ import streamlit as st
 
 from atlas.figures.style import COLOURS
 from atlas.ui.components.stepper import stepper
-from atlas.ui.forward.choice import append, show_choice, show_cut, show_logits, show_softmax
+from atlas.ui.forward.choice import append, probability, show_choice, show_cut, show_logits, show_softmax
 from atlas.ui.forward.memory import show_memory
 from atlas.ui.forward.names import stage_lead, stage_name
 from atlas.ui.forward.state import NEWEST, Shown, label
@@ -67,12 +67,12 @@ def _written(shown: Shown) -> None:
         f'{30 if place == newest else 12}%,transparent)">{html.escape(token.label)}</span>'
         for place, token in enumerate(shown.target)
     )
+    own = shown.next.own[shown.chosen]
     name = label(shown.page.model.tokenizer, shown.chosen)
-    probability = shown.next.own[shown.chosen]
     upcoming = (
         f'<span style="padding:.1em .3em;border-radius:.25rem;border:1px dashed {green}">'
         f"{html.escape(name)}</span>"
-        f'<span style="font-size:.85rem;opacity:.75">probability {probability:.3f}</span>'
+        f'<span style="font-size:.85rem;opacity:.75">probability {probability(own)}</span>'
     )
     st.html(
         '<div style="display:flex;flex-wrap:wrap;gap:.25rem;align-items:center">'
@@ -82,7 +82,7 @@ def _written(shown: Shown) -> None:
 
 
 def show_stepper(shown: Shown) -> None:
-    """Where the walk stands, and shortcuts to its parts."""
+    """Where the walk stands, shortcuts to its parts, and the token that the pictures follow."""
     stepper(
         [stage_name(stage) for stage in shown.walk], step=shown.index, on_step=shown.go, key="forward.stepper"
     )
@@ -99,21 +99,19 @@ def show_stepper(shown: Shown) -> None:
         if part is not None:
             shown.go(starts[part])
 
-    st.segmented_control(
-        "Part", list(starts), key=key, on_change=jump, required=True, label_visibility="collapsed"
-    )
+    parts, token = st.columns([2.6, 1], vertical_alignment="bottom")
+    with parts:
+        st.segmented_control("Go to", list(starts), key=key, on_change=jump, required=True)
+    if shown.stage.rows or shown.stage.kind == "logits":
+        with token:
+            follow(shown, shown.stage.side)
 
 
 def show_stage(shown: Shown) -> None:
-    """Title, one line, and the picture of the stage shown."""
+    """One line about the stage shown, and its picture."""
     stage = shown.stage
-    title, choice = st.columns([2.6, 1], vertical_alignment="bottom")
-    with title:
-        st.subheader(f"{shown.index + 1} · {stage_name(stage)}", anchor=False)
-        st.caption(stage_lead(stage, shown.config))
+    st.caption(stage_lead(stage, shown.config))
     if stage.rows:
-        with choice:
-            follow(shown, stage.side)
         show_stream(shown)
         if stage.kind == "ffn":
             show_memory(shown)
