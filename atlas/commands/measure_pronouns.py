@@ -15,84 +15,86 @@ from atlas.errors import AtlasError
 
 if TYPE_CHECKING:
     from atlas.analysis.antecedents import Example
+    from atlas.text.corpora import Corpus
 
-_CORPORA = {"tatoeba": "tatoeba", "multi30k": "multi30k-en-fr"}
-_NAMES = {"tatoeba": "Tatoeba", "multi30k": "Multi30k"}
-
-
-def _held_out(corpus: str, folder: Path, trained_on: str | None) -> set[str]:
-    """English sentences of a corpus that a model has not seen, in NFC.
-
-    Args:
-        corpus: ``tatoeba`` or ``multi30k``.
-        trained_on: the corpus of the model's configuration. Of another corpus the training sentences are
-            taken too, but for those that stand in both.
-    """
-    from atlas.text.corpora import Corpus, load_multi30k, load_tatoeba, multi30k_test
-
-    loaded: Corpus = load_tatoeba(folder) if corpus == "tatoeba" else load_multi30k(folder)
-    pairs = [*loaded.development, *loaded.test]
-    if trained_on is not None and trained_on != _CORPORA[corpus]:
-        pairs += loaded.train
-    sentences = {pair.source for pair in pairs}
-    if corpus == "multi30k":
-        for name in ("multi30k-2017", "multi30k-mscoco"):
-            sentences |= set(multi30k_test(folder, name)[0].sources)
-    return sentences - (
-        {pair.source for pair in loaded.train} if trained_on in (None, _CORPORA[corpus]) else set()
-    )
+_NAMES = {"tatoeba": "Tatoeba", "multi30k-en-fr": "Multi30k"}
+"""Name of a corpus in a configuration -> what it is called in the measurement."""
 
 
-def _examples(
-    source: Path | None, trained_on: str | None, most: int
-) -> tuple[list[Example], list[str], dict[str, int]]:
-    """Sentences with a pronoun and its noun, at most ``most`` a pronoun, with the corpus of each.
-
-    Those of the corpus that the model was trained on come first; chance chooses among the others.
+def _corpora(source: Path | None) -> list[Corpus]:
+    """Whichever of the two corpora is here; a line on standard error for one that is not.
 
     Raises:
-        AtlasError: neither corpus is here.
+        AtlasError: neither is here, or one is damaged.
+    """
+    from atlas.text.corpora import CorpusError, load_multi30k, load_tatoeba
+    from atlas.text.download import locate
+
+    found, missing = [], []
+    for name, load in (("tatoeba", load_tatoeba), ("multi30k", load_multi30k)):
+        try:
+            folder = locate(name, source)
+        except CorpusError as error:
+            missing.append(error)
+            continue
+        found.append(load(folder))
+    if not found:
+        raise missing[0]
+    for line in missing:
+        tell(line)
+    return found
+
+
+def _unseen(corpora: list[Corpus], trained_on: str | None) -> dict[str, list[str]]:
+    """English sentences that a model was not trained on, sorted, by the name of their corpus.
+
+    Args:
+        corpora: development and test sentences are taken; of a corpus that the model does not know, the
+            training sentences too.
+        trained_on: the corpus of the model's configuration; None if it is neither of them, or unknown.
+    """
+    seen: set[str] = set()
+    found: dict[str, list[str]] = {}
+    for corpus in corpora:
+        if trained_on in (None, corpus.name):
+            seen |= {pair.source for pair in corpus.train}
+    for corpus in corpora:
+        pairs = [*corpus.development, *corpus.test]
+        if trained_on not in (None, corpus.name):
+            pairs += corpus.train
+        found[_NAMES[corpus.name]] = sorted({pair.source for pair in pairs} - seen)
+    return found
+
+
+def _examples(sentences: dict[str, list[str]], own: str, most: int) -> tuple[list[Example], list[str]]:
+    """Sentences with a pronoun and its noun, at most ``most`` a pronoun, and the corpus of each.
+
+    Those of the corpus ``own`` come first; chance chooses among the others.
     """
     import numpy as np
 
     from atlas.analysis.antecedents import FORMS, find_example
-    from atlas.text.corpora import CorpusError
-    from atlas.text.download import locate
 
     found: dict[str, list[tuple[str, Example]]] = {name: [] for name in FORMS}
-    searched: dict[str, int] = {}
-    missing = []
-    for corpus, name in _NAMES.items():
-        try:
-            folder = locate(corpus, source)
-        except CorpusError as error:
-            missing.append(str(error))
-            continue
-        sentences = sorted(_held_out(corpus, folder, trained_on))
-        searched[name] = len(sentences)
-        for example in filter(None, map(find_example, sentences)):
-            found[example.pronoun].append((name, example))
-    if not searched:
-        raise AtlasError(missing[0])
-    for line in missing:
-        tell(line)
-    own = next((name for corpus, name in _NAMES.items() if _CORPORA[corpus] == trained_on), "")
+    for corpus, texts in sentences.items():
+        for example in filter(None, map(find_example, texts)):
+            found[example.pronoun].append((corpus, example))
     generator = np.random.default_rng(0)
     chosen: list[tuple[str, Example]] = []
     for pairs in found.values():
         shuffled = [pairs[place] for place in generator.permutation(len(pairs))]
         chosen += sorted(shuffled, key=lambda pair: pair[0] != own)[:most]
-    return [example for _, example in chosen], [corpus for corpus, _ in chosen], searched
+    return [example for _, example in chosen], [corpus for corpus, _ in chosen]
 
 
 def _trained_on(folder: Path | None) -> str | None:
-    """The corpus that a bundle says it was trained on."""
+    """The corpus that a bundle says it was trained on, if it is one that is known here."""
     from atlas.checkpoint import read_description
 
     if folder is None:
         return None
     corpus = read_description(folder)["training"].get("config", {}).get("corpus")
-    return corpus if corpus in _CORPORA.values() else None
+    return corpus if corpus in _NAMES else None
 
 
 def _table(facts: dict[str, Any], arrays: dict[str, Any]) -> None:
@@ -139,16 +141,22 @@ def run(
     """
     from atlas.analysis.pronouns import look, summarise, untrained
     from atlas.measurements import Measurement, save_measurement
+    from atlas.model import Transformer
 
     engine = load_engine(checkpoint)
     if engine.source_language != "en":
         raise AtlasError(f"{engine.name} reads {engine.source_language}; the rule for pronouns knows English")
-    examples, corpora, searched = _examples(source, _trained_on(engine.folder), most)
+    model = engine.model
+    if not isinstance(model, Transformer):
+        raise AtlasError(f"{engine.name} is a recurrent model: its encoder has no attention heads")
+    trained_on = _trained_on(engine.folder)
+    sentences = _unseen(_corpora(source), trained_on)
+    examples, corpora = _examples(sentences, _NAMES.get(trained_on or "", ""), most)
     with progress("reading", "sentences") as report:
-        trained = look(engine.model, engine.tokenizer, examples, report)
-        random = look(untrained(engine.model), engine.tokenizer, examples)
+        trained = look(model, engine.tokenizer, examples, report)
+        random = look(untrained(model), engine.tokenizer, examples)
     facts, arrays = summarise(examples, corpora, trained, random)
-    facts["corpora"] = searched
+    facts["corpora"] = {name: len(texts) for name, texts in sentences.items()}
     command = f"atlas measure pronouns {engine.name}" + ("" if most == 500 else f" --most {most}")
     save_measurement(choose_bundle(checkpoint), Measurement("pronouns", engine.hash, command, facts, arrays))
     if as_json:
