@@ -123,7 +123,7 @@ def growth(
             hovertemplate=f"{name} = %{{x:,}}<br>%{{y:,.0f}} parameters<extra></extra>",
         )
     figure.update_xaxes(_axis("width d", dark, type="log", dtick=1, minor={"showgrid": False}))
-    figure.update_yaxes(_axis("parameters", dark, type="log", dtick=1, exponentformat="SI"))
+    figure.update_yaxes(_axis("parameters", dark, type="log", dtick=1, exponentformat="B"))
     return style.arrange(figure, dark=dark, height=330, **_LEGEND)
 
 

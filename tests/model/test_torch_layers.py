@@ -73,11 +73,11 @@ def their_decoder_layer(ours: DecoderLayer, **described: object) -> nn.Transform
     return theirs.eval()
 
 
-def their_norm(ours: nn.Module) -> nn.LayerNorm | None:
+def their_norm(ours: nn.LayerNorm | nn.Identity) -> nn.LayerNorm | None:
     """The norm at the end of a stack, which only a pre-norm model has."""
     if isinstance(ours, nn.Identity):
         return None
-    theirs = nn.LayerNorm(WIDTH)
+    theirs = nn.LayerNorm(ours.normalized_shape, dtype=ours.weight.dtype)
     theirs.load_state_dict(ours.state_dict())
     return theirs
 

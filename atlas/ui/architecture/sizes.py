@@ -182,7 +182,7 @@ def _published() -> None:
     gpt = count(GPT3)
     show_facts(
         [
-            f"V that would give the printed number: {min(fits):,.0f} to {max(fits):,.0f} in the paper of 2017, "
+            f"V that would give the printed number: {min(fits):,.0f} to {max(fits):,.0f} in the 2017 paper, "
             "which says about 37,000",
             f"GPT-3: 96·12d² is {gpt.layers / 1e9:.1f} B, not the 174.5 B of LLM Atlas part 4; with V·d "
             f"{(gpt.layers + gpt.embedding) / 1e9:.1f} B",
@@ -192,7 +192,7 @@ def _published() -> None:
 
 
 def _beside(computed: int, said: float) -> list[str]:
-    return [f"{computed:,}", printed(said), f"{100 * (computed / said - 1):+.1f} %"]
+    return [f"{computed:,}", printed(said), f"{100 * (computed / said - 1):+.1f} %".replace("-", "−")]
 
 
 def show_experts(page: Page) -> None:
