@@ -22,6 +22,7 @@ page = open_page(
 scene = settle(page)
 with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
     controls(page, scene)
+with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
     examples_menu(page)
     page.link(
         "attention",
@@ -31,7 +32,7 @@ with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         layer=scene.steps.layer + 1,
         head=scene.head + 1,
     )
-st.html(legend_html("query", "key", "value"))
+    st.html(legend_html("query", "key", "value"), width="content")
 walk(page, scene)
 all_checks(scene)
 maths(scene)

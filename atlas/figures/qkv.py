@@ -27,7 +27,7 @@ def word_rows(labels: Sequence[str], **more: Any) -> dict[str, Any]:
     """A vertical axis with a word a row, the first on top."""
     size = 13 if row_height(len(labels)) >= 18 else 9
     return style.token_axis(
-        labels, every=1, range=[max(len(labels), 1) - 0.5, -0.5], tickfont={"size": size}, **more
+        labels, every=1, range=[max(len(labels), 1) - 0.5, -0.5], tickfont={"size": size}, ticks="", **more
     )
 
 
@@ -38,6 +38,7 @@ def dimensions(title: str, count: int, **more: Any) -> dict[str, Any]:
         "range": [-0.5, count - 0.5],
         "showgrid": False,
         "zeroline": False,
+        "ticks": "",
     } | more
 
 

@@ -51,6 +51,7 @@ def vector_rows(rows: Sequence[Row], axis: str, *, dark: bool = False) -> go.Fig
             "anchor": f"x{number}",
             "range": [-0.5, 0.5],
             "showticklabels": False,
+            "ticks": "",
             "showgrid": False,
             "zeroline": False,
         }

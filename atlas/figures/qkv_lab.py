@@ -171,7 +171,7 @@ def divisor_panels(
             mode="markers+text",
             marker={"color": PLAIN, "size": 12},
             text=[f"{values[at]:.3f}"],
-            textposition="top center" if at < len(divisors) / 2 else "top left",
+            textposition="top left" if values[-1] >= values[0] else "top right",
             hovertemplate=hover,
             **axes,
         )

@@ -117,8 +117,11 @@ class Stepper {
     if (!this.labels || room <= 0) return;
     this.pen.font = `700 12px ${getComputedStyle(this.root).fontFamily}`;
     const last = this.labels.length - 1;
-    const widest = Math.max(...this.labels.map((label) => this.pen.measureText(label).width));
-    const fits = last > 0 && widest + 10 <= room / last;
+    const wide = this.labels.map((label) => this.pen.measureText(label).width + 6);
+    // The first name begins at its step and the last one ends at it; the others stand around theirs.
+    const before = (place) => (place === last ? wide[place] : wide[place] / 2);
+    const after = (place) => (place === 0 ? wide[place] : wide[place] / 2);
+    const fits = last > 0 && wide.every((_, place) => place === 0 || after(place - 1) + before(place) <= room / last);
     this.marks.hidden = !fits;
     this.marks.replaceChildren();
     if (!fits) return;

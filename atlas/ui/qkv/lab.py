@@ -165,7 +165,7 @@ def _translation(
 ) -> None:
     original = scene.trace.text(int(scene.trace.hypotheses[0]))
     if trained:
-        show_difference(("As trained", original), ("As trained", original))
+        show_sentence(f"As trained: {original}")
         return
     sentence, options = scene.trace.source, page.options
     try:

@@ -21,14 +21,14 @@ from atlas.ui.qkv.scene import Scene, key_control
 from atlas.ui.theme import is_dark
 
 LABELS: dict[Step, str] = {
-    "vector": "The vectors read",
-    "project": "Query, key, value",
+    "vector": "Vectors",
+    "project": "Projections",
     "dot": "Dot products",
     "scale": "Divide by √d_k",
     "mask": "Mask",
     "softmax": "Softmax",
     "mix": "Weighted sum",
-    "join": "Heads joined",
+    "join": "Join",
 }
 
 
@@ -269,6 +269,7 @@ def _join(page: Page, scene: Scene) -> Told:
         "parts",
         "The length of what each head adds",
     )
+    page.link("architecture", "Many heads cost what one does", icon=":material/balance:")
     after = r"r'=r+y" if steps.pre else r"r'=\mathrm{LayerNorm}(r+y)"
     lengths = np.linalg.norm(change), np.linalg.norm(before)
     return Told(
