@@ -9,7 +9,11 @@ import pytest
 
 from atlas.analysis.histories import HistoryError, at_step, perplexity_error, read_history
 
-GOOD = "step,minutes,development_loss,development_perplexity,bleu,colour\n1,0.5,2,7.38906,,red\n5,1,1,2.71828,3,blue\n"
+GOOD = (
+    "step,minutes,development_loss,development_perplexity,bleu,colour\n"
+    "1,0.5,2,7.38906,,red\n"
+    "5,1,1,2.71828,3,blue\n"
+)
 
 
 def test_columns_are_read_and_foreign_ones_left_out() -> None:
