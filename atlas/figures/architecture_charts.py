@@ -88,7 +88,7 @@ def growth(
     """Parameters against the width on logarithmic axes: layers rise with its square, embeddings with itself.
 
     Args:
-        widths: ``(N,)``, d.
+        widths: ``(N,)``, d in rising order; ``width`` and its double are among them.
         layers: ``(N,)``, matrices of the layers; embedding: ``(N,)``, V·d.
         width: the d that is chosen, marked together with its double.
         dark: for a dark page.
@@ -110,10 +110,9 @@ def growth(
             hovertemplate=f"{name}<br>d = %{{x:,}}<br>%{{y:,.0f}} parameters<extra></extra>",
         )
     for name, at in (("d", width), ("2d", 2 * width)):
-        level = float(np.interp(np.log(at), np.log(widths), np.log(total)))
         figure.add_scatter(
             x=[at],
-            y=[float(np.exp(level))],
+            y=[float(total[list(widths).index(at)])],
             mode="markers+text",
             text=[name],
             textposition="top left",

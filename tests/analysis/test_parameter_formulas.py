@@ -70,27 +70,23 @@ def test_a_decoder_alone_has_the_layers_of_pytorchs_encoder() -> None:
     assert count(recipe).total == parameters(whole)
 
 
-def mixture(recipe: Recipe, experts: int) -> nn.Module:
-    """A decoder of grouped queries, gated networks and RMSNorm, put together from linear maps."""
+def mixture(recipe: Recipe, experts: int) -> int:
+    """Parameters of a decoder of grouped queries, gated networks and RMSNorm, from linear maps."""
     d, f, keys = recipe.width, recipe.ffn, recipe.key_width
-
-    def linear(inputs: int, outputs: int) -> nn.Linear:
-        return nn.Linear(inputs, outputs, bias=False)
-
-    def layer() -> nn.ModuleList:
-        attention = [linear(d, d), linear(d, keys), linear(d, keys), linear(d, d)]
-        networks = [linear(*pair) for _ in range(experts) for pair in ((d, f), (d, f), (f, d))]
-        return nn.ModuleList([*attention, *networks, linear(d, recipe.experts), nn.RMSNorm(d), nn.RMSNorm(d)])
-
-    ends = [nn.RMSNorm(d), nn.Embedding(recipe.vocabulary, d), linear(d, recipe.vocabulary)]
+    shapes = [(d, d), (d, keys), (d, keys), (d, d), (d, recipe.experts)]
+    shapes += [shape for _ in range(experts) for shape in ((d, f), (d, f), (f, d))]
     with torch.device("meta"):
-        return nn.ModuleList([*(layer() for _ in range(recipe.plain)), *ends])
+        maps = [nn.Linear(inputs, outputs, bias=False) for inputs, outputs in shapes]
+        layer = nn.ModuleList([*maps, nn.RMSNorm(d), nn.RMSNorm(d)])
+        output = nn.Linear(d, recipe.vocabulary, bias=False)
+        ends = nn.ModuleList([nn.RMSNorm(d), nn.Embedding(recipe.vocabulary, d), output])
+    return recipe.plain * parameters(layer) + parameters(ends)
 
 
 def test_mixtral_built_from_linear_maps() -> None:
     total, active = count(MIXTRAL).total, count(MIXTRAL, active=True).total
-    assert total == parameters(mixture(MIXTRAL, MIXTRAL.experts))
-    assert active == parameters(mixture(MIXTRAL, MIXTRAL.used))
+    assert total == mixture(MIXTRAL, MIXTRAL.experts)
+    assert active == mixture(MIXTRAL, MIXTRAL.used)
     assert (round(total / 1e9, 1), round(active / 1e9, 1)) == (46.7, 12.9)
 
 

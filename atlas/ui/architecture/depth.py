@@ -126,10 +126,10 @@ def verdict(found: tuple[Gradients, ...]) -> str:
     if post_decoder > 0.01:
         return measured + "At this depth both kinds reach every layer; choose more layers."
     return measured + (
-        "LLM Atlas part 4 holds that gradients never vanish through a residual path. With pre-norm they do not. "
-        "With post-norm that path runs through every norm and is no identity (LLMs from Scratch part 2): in the "
-        "decoder, which meets three norms a layer, the first layers get next to nothing (as Liu et al. 2020 "
-        "found), in the encoder they do."
+        "LLM Atlas part 4 holds that gradients never vanish through a residual path. With pre-norm they do "
+        "not. With post-norm that path runs through every norm and is no identity (LLMs from Scratch part 2): "
+        "in the decoder, which meets three norms a layer, the first layers get next to nothing (as Liu et al. "
+        "2020 found); the encoder's are reached."
     )
 
 

@@ -12,12 +12,13 @@ from atlas.figures.style import legend_html
 from atlas.ui import keys
 from atlas.ui.architecture.destinations import destination
 from atlas.ui.architecture.tables import show_table
+from atlas.ui.attention.choice import LAYER, show_new_notices
 from atlas.ui.components.architecture import architecture
 from atlas.ui.markup import show_facts
 from atlas.ui.page import Page
 from atlas.ui.theme import is_dark
 
-KEYS = (keys.integer("layer", 1, 1, 64), keys.flag("all"))
+KEYS = (LAYER, keys.flag("all"))
 _CHOSEN = "atlas.architecture.chosen"
 
 
@@ -67,7 +68,9 @@ def _drawing(page: Page, parts: tuple[Block, ...]) -> None:
     st.html(legend_html("encoder", "decoder", "cross"))
     config = page.model.config
     layers = max(config.encoder_layers, config.decoder_layers)
+    known = page.state.notices
     page.state.restrict("layer", lambda layer: layer <= layers, 1, f"a layer from 1 to {layers}")
+    show_new_notices(page.state, known)
     with st.container(horizontal=True, vertical_alignment="center"):
         st.toggle("All layers open", **page.state.widget("all"))
         show_facts(

@@ -129,7 +129,7 @@ def _size_lab(page: Page) -> None:
             "Per layer pair" if recipe.crossed else "Per layer", millions(found.layers / recipe.plain)
         )
         third.metric("d and F doubled", f"× {twice.total / found.total:.3f}", help=f"{twice.total:,}")
-        widths = [width for width in WIDTHS if width >= 32]
+        widths = sorted({*WIDTHS, recipe.width, 2 * recipe.width})
         scaled = [
             count(
                 Recipe(
