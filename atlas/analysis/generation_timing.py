@@ -26,7 +26,7 @@ class TimingError(AtlasError):
 
 @dataclass(frozen=True)
 class StepTimes:
-    """How long each step took, the median over the rounds.
+    """How long each step took: the fastest of the rounds, which other work on the machine disturbed least.
 
     Attributes:
         cached: ``(N,)`` seconds of the n-th step with a cache; the first includes the keys and values of the
@@ -112,7 +112,7 @@ class GenerationTimer:
         rounds, length = self._seconds.shape[1:]
         reached = min(self._done, length)
         complete = max(1, self._done // length)
-        cached, uncached = np.median(self._seconds[:, :complete, :reached], axis=1)
+        cached, uncached = self._seconds[:, :complete, :reached].min(axis=1)
         return StepTimes(cached, uncached, min(complete, rounds), self._difference, torch.get_num_threads())
 
     @torch.inference_mode()

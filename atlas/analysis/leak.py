@@ -4,7 +4,8 @@ Both models read the same development pairs under teacher forcing, in three ways
 
 - *visible*: the whole target is read at once, as in training. Behind a causal mask no position sees what it
   is to predict; without one, every position sees it one place to the right.
-- *hidden*: each prediction is made from a target cut off before the answer, as in generation.
+- *hidden*: each prediction is made from a target cut off before the answer; a model without a mask sees what
+  is left in both directions, as in its training.
 - *replaced*: every piece of the target is swapped for a random one that no knowledge of language could
   predict. What is then predicted right was copied.
 """

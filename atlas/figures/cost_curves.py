@@ -98,9 +98,11 @@ def step_times(seconds: Mapping[str, Floats], *, dark: bool = False) -> go.Figur
         title={"text": "token generated"}, gridcolor=style.grid(dark), zeroline=False, automargin=True
     )
     figure.update_yaxes(
-        title={"text": "time of the step (ms)"},
-        rangemode="tozero",
+        title={"text": "time of the step (ms, logarithmic)"},
+        type="log",
+        dtick="D2",
         gridcolor=style.grid(dark),
+        zeroline=False,
         automargin=True,
     )
     return style.arrange(figure, dark=dark, height=380, legend=_LEGEND)

@@ -15,7 +15,7 @@ Floats = NDArray[np.floating[Any]]
 
 COLOURS: Final = {"without": style.COLOURS["finished"], "baseline": style.COLOURS["decoder"]}
 """One colour for each of the two models, in all their pictures."""
-NAMES: Final = {"without": "without the mask", "baseline": "with the mask"}
+NAMES: Final = {"without": "no mask", "baseline": "mask"}
 _LEGEND: Final = {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom", "xanchor": "left"}
 
 
@@ -37,7 +37,7 @@ def loss_curves(histories: Mapping[str, Mapping[str, Floats]], *, dark: bool = F
                 x=np.asarray(history["step"], dtype=np.float64),
                 y=np.asarray(history[column], dtype=np.float64),
                 mode="lines+markers",
-                name=f"{NAMES[which]}: {words}",
+                name=f"{NAMES[which]}, {words}",
                 line={"color": COLOURS[which], "width": 2.5, "dash": dash},
                 marker={"size": 5, "symbol": "circle" if which == "baseline" else "diamond"},
                 hovertemplate=f"{NAMES[which]}, {words}<br>%{{x:,}} updates<br>%{{y:.3f}} nats a token"

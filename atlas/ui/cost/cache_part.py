@@ -28,9 +28,7 @@ def cache_part(page: Page, shown: Shown) -> None:
 def _passes(page: Page, shown: Shown) -> None:
     state, tokens = page.state, len(shown.labels)
     st.subheader("Which keys and values are computed in each pass", anchor=False)
-    st.caption(
-        "Prefill reads what is known at once; decode reads one token a pass. Walk with the arrow keys."
-    )
+    st.caption("Prefill reads what is known at once; decode one token a pass. Walk with the arrow keys.")
     prompt = min(state["cache_prompt"], tokens)
     if tokens > 1:
         prompt = st.slider(
@@ -57,8 +55,8 @@ def _passes(page: Page, shown: Shown) -> None:
             done = figures.computed(states, step)
             show_facts(
                 [
-                    f"{done:,} tokens projected so far",
-                    f"{done * 2 * layers:,} vectors of {width} numbers (key and value, {layers} layers)",
+                    f"{done:,} tokens so far",
+                    f"{done:,} × 2 × {layers} layers = {done * 2 * layers:,} vectors of {width} numbers",
                 ]
             )
 
@@ -72,7 +70,7 @@ def _title(shown: Shown, prompt: int, number: int) -> str:
 def _check(page: Page, shown: Shown) -> None:
     """The same cache in three ways, compared."""
     found: PrefillCheck = page.study(
-        "prefill", shown.source, shown.target,
+        "cost.prefill", shown.source, shown.target,
         find=lambda engine: check_prefill(engine.model, shown.source, shown.target),
     )  # fmt: skip
     st.subheader("One pass or one by one: the same cache?", anchor=False)

@@ -25,6 +25,7 @@ from atlas.analysis.passes import forced_pass
 from atlas.engine import Engine
 from atlas.figures import cost_masks as figures
 from atlas.figures.heatmap import HeadMap, heatmap
+from atlas.ui.attention.choice import show_new_notices
 from atlas.ui.cost.view import Shown, chart, small
 from atlas.ui.markup import notice, show_facts
 from atlas.ui.page import Page
@@ -87,17 +88,15 @@ def mask_part(page: Page, shown: Shown) -> None:
     config = page.model.config
     if not config.causal:
         notice("This model was trained without a causal mask: what follows shows what is missing.")
+    known = page.state.notices
+    layers, heads = config.decoder_layers, config.heads
     layer = page.state.restrict(
-        "mask_layer",
-        lambda value: value <= config.decoder_layers,
-        1,
-        f"a layer from 1 to {config.decoder_layers}",
+        "mask_layer", lambda number: number <= layers, 1, f"a layer from 1 to {layers}"
     )
-    head = page.state.restrict(
-        "mask_head", lambda value: value <= config.heads, 1, f"a head from 1 to {config.heads}"
-    )
+    head = page.state.restrict("mask_head", lambda number: number <= heads, 1, f"a head from 1 to {heads}")
+    show_new_notices(page.state, known)
     found = page.study(
-        "mask", shown.source, shown.target, layer, head,
+        "cost.mask", shown.source, shown.target, layer, head,
         find=lambda engine: study_mask(engine, shown, layer - 1, head - 1),
     )  # fmt: skip
     _matrices(page, shown, found, layer, head)
@@ -112,7 +111,7 @@ def _matrices(page: Page, shown: Shown, found: MaskStudy, layer: int, head: int)
     left, right = st.columns(2, gap="medium")
     with left:
         st.subheader("What is added to the scores", anchor=False)
-        st.caption("0 where a token may look, −∞ where it may not: everything that comes after it.")
+        st.caption("0 where a token may look, −∞ at everything that comes after it.")
         mask = additive_mask(len(shown.labels))
         chart(
             figures.mask_matrix(mask, shown.labels, dark=dark),
@@ -161,12 +160,13 @@ def _proof(page: Page, shown: Shown) -> None:
             **page.state.widget("mask_place", to_widget=lambda value: min(value, last)),
         )
         st.text_input("by the first piece of", width=260, **page.state.widget("mask_word"))
-    ids = page.model.tokenizer.encode(page.state["mask_word"])
-    if not ids:
+    word = str(page.state["mask_word"])
+    if not word.strip():
         notice("Write a word to put in its place.")
         return
+    ids = page.model.tokenizer.encode(word)
     found = page.study(
-        "mask.change", shown.source, shown.target, place, ids[0],
+        "cost.change", shown.source, shown.target, place, ids[0],
         find=lambda engine: change_token(engine.model, shown.source, shown.target, place, ids[0]),
     )  # fmt: skip
     left, right = st.columns([3, 1], gap="medium", vertical_alignment="center")

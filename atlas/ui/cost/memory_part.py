@@ -86,13 +86,17 @@ def _calculator(page: Page, shown: Shown) -> None:
     with left:
         _numbers(shape, preset)
     with right:
-        bars = {names.get(name, name): one.shape.total for name, one in known.items()}
+        bars = {
+            f"{names.get(name, name)}, {one.shape.length:,} tokens": one.shape.total
+            for name, one in known.items()
+        }
         bars["these numbers"] = shape.total
         picture = figures.cache_sizes(
             list(bars), list(bars.values()), [readable(size) for size in bars.values()],
             chosen=len(bars) - 1, dark=is_dark(),
         )  # fmt: skip
         chart(picture, "memory", "Bytes of the caches of the models, and of these numbers")
+    st.latex(formula(shape))
     if preset is not None:
         show_facts([f"numbers from: {preset.origin}"])
 
@@ -134,7 +138,6 @@ def _numbers(shape: CacheShape, preset: Preset | None) -> None:
             f"{weights / one:,.1f}",
             help=f"{preset.parameters / 1e6:,.1f} million weights of {shape.number} B: {readable(weights)}.",
         )
-    st.latex(formula(shape))
 
 
 def formula(shape: CacheShape) -> str:
@@ -152,18 +155,20 @@ def _check(page: Page, shown: Shown) -> None:
     """The formula against the tensors of the live model's cache."""
     st.subheader("The formula against a real cache", anchor=False)
     found = page.study(
-        "prefill", shown.source, shown.target,
+        "cost.prefill", shown.source, shown.target,
         find=lambda engine: check_prefill(engine.model, shown.source, shown.target),
     )  # fmt: skip
     shape = shape_of(page.model.config, found.tokens, len(shown.source))
     st.caption(f"After this model has read {found.tokens} tokens with a source of {len(shown.source)}.")
     columns = st.columns(4, gap="medium")
     columns[0].metric("Target, by the formula", f"{shape.own_bytes:,} B")
-    columns[1].metric(
-        "In its tensors", f"{found.held.used:,} B", f"{found.held.used - shape.own_bytes:+,} B", "off"
-    )
+    columns[1].metric("In the cache's tensors", f"{found.held.used:,} B")
     columns[2].metric("Source, by the formula", f"{shape.source_bytes:,} B")
-    columns[3].metric(
-        "In its tensors ", f"{found.held.source:,} B", f"{found.held.source - shape.source_bytes:+,} B", "off"
+    columns[3].metric("In its tensors", f"{found.held.source:,} B")
+    off = abs(found.held.used - shape.own_bytes) + abs(found.held.source - shape.source_bytes)
+    show_facts(
+        [
+            f"difference {off:,} B",
+            f"made in advance, for more tokens to come: {found.held.allocated:,} B for the target",
+        ]
     )
-    show_facts([f"memory made in advance for more tokens: {found.held.allocated:,} B in all for the target"])

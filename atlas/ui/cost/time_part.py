@@ -18,9 +18,10 @@ from atlas.analysis.operations import (
 )
 from atlas.figures import cost_curves as figures
 from atlas.figures.cost_curves import WITH, WITHOUT, Curve
+from atlas.ui.attention.choice import show_new_notices
 from atlas.ui.cost.findings import Finding, cost_table, counted, measured, part, verdict
 from atlas.ui.cost.timing_job import SLICE_SECONDS, TimingJob
-from atlas.ui.cost.view import LENGTHS, Shown, chart
+from atlas.ui.cost.view import LENGTHS, ROUNDS, Shown, chart
 from atlas.ui.markup import notice, show_facts
 from atlas.ui.page import Page
 from atlas.ui.theme import is_dark
@@ -31,8 +32,8 @@ PARTS = {
     "projections": "projections",
     "feed_forward": "feed-forward",
     "attention": "attention",
-    "cross": "attention to the source",
-    "source": "keys and values of the source",
+    "cross": "to the source",
+    "source": "source K, V",
     "vocabulary": "vocabulary",
 }
 """Name of a part of :class:`Operations` -> our words for it."""
@@ -58,14 +59,17 @@ def time_part(page: Page, shown: Shown) -> None:
     if not allowed:
         notice(f"This model reads at most {config.max_length} tokens: too few to see how the cost grows.")
         return
+    known = page.state.notices
     longest = page.state.restrict(
         "time_length", allowed.__contains__, allowed[-1], f"one of {', '.join(allowed)} tokens"
     )
+    show_new_notices(page.state, known)
+    st.caption(
+        "What it takes to generate a text: the model reads its own translation over and over, token by token."
+    )
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.segmented_control("Length (tokens)", allowed, required=True, **page.state.widget("time_length"))
-        st.segmented_control(
-            "Rounds (median)", ["1", "3", "5"], required=True, **page.state.widget("time_rounds")
-        )
+        st.segmented_control("Rounds", ROUNDS, required=True, **page.state.widget("time_rounds"))
         current = _control(page, shown, int(longest))
     times = None if current is None or current.job.running else _times(current)
     source = len(shown.source)
@@ -77,8 +81,8 @@ def time_part(page: Page, shown: Shown) -> None:
     _pictures(page, counts, lengths, times, source)
     _metrics(counted(config, lengths, counts, source))
     if times is not None:
-        _metrics(measured(config, times, source, page.study("weights", find=_read_bytes)))
-    notice(verdict(lengths, counts, times))
+        _metrics(measured(config, times, source, page.study("cost.weights", find=_read_bytes)))
+    st.write(verdict(lengths, counts, times))
     st.table(cost_table(lengths, counts, times))
 
 
@@ -131,8 +135,9 @@ def _start(page: Page, shown: Shown, longest: int, about: tuple[Any, ...]) -> No
 def _progress(job: TimingJob) -> None:
     if not job.running:
         st.rerun()
-    st.progress(job.share, text=f"{job.share:.0%} · token {job.done:,}", width=240)
-    st.button("Stop", icon=":material/stop:", on_click=job.stop, disabled=job.stopped)
+    with st.container(horizontal=True, vertical_alignment="bottom", width="content"):
+        st.progress(job.share, text=f"{job.share:.0%} measured", width=220)
+        st.button("Stop", icon=":material/stop:", on_click=job.stop, disabled=job.stopped)
 
 
 def _times(measured: _Measured) -> StepTimes | None:
@@ -181,8 +186,7 @@ def _pictures(
             [
                 f"PyTorch with {times.threads} thread{'s' if times.threads > 1 else ''}, runs on "
                 f"{page.model.device}",
-                f"median of {times.rounds} round{'s' if times.rounds > 1 else ''}",
+                f"the fastest of {times.rounds} round{'s' if times.rounds > 1 else ''}",
                 f"both ways give the same logits: largest difference {times.difference:.1e}",
-                "other work on this machine is in these times",
             ]
         )

@@ -27,6 +27,7 @@ PARTS: Final = {
 OWN: Final = "custom"
 """The preset of a visitor who chose sizes of their own."""
 LENGTHS: Final = ("32", "64", "128", "256", "512")
+ROUNDS: Final = ("1", "3", "5")
 NUMBERS: Final = tuple(map(str, BYTES.values()))
 
 KEYS: Final[tuple[Key[Any], ...]] = (
@@ -39,7 +40,7 @@ KEYS: Final[tuple[Key[Any], ...]] = (
     keys.integer("cache_prompt", 4, 1, 2000),
     keys.integer("cache_step", 0, 0, 2000),
     keys.choice("time_length", LENGTHS, "256"),
-    keys.choice("time_rounds", ["1", "3", "5"], "1"),
+    keys.choice("time_rounds", ROUNDS, "3"),
     keys.choice("kv_preset", [*KNOWN, "this", OWN], "this"),
     keys.integer("kv_layers", 4, 1, 200),
     keys.integer("kv_heads", 8, 1, 256),
