@@ -67,7 +67,7 @@ def head_table(
             y1=layer + 1.5,
             line={"color": style.COLOURS[colour], "width": 3},
         )
-    plain = {"tickmode": "linear", "dtick": 1, "showgrid": False, "zeroline": False}
-    figure.update_xaxes(title={"text": "head", "standoff": 4}, side="top", **plain)
+    plain = {"tickmode": "linear", "dtick": 1, "showgrid": False, "zeroline": False, "ticks": ""}
+    figure.update_xaxes(title={"text": "head", "standoff": 16}, side="top", **plain)
     figure.update_yaxes(title={"text": "layer"}, autorange="reversed", **plain)
-    return style.arrange(figure, height=40 * layers + 70, dark=dark)
+    return style.arrange(figure, height=40 * layers + 80, dark=dark)

@@ -59,7 +59,7 @@ def scaling_bars(dots: Numbers, scaled: Numbers, labels: Sequence[str], *, dark:
     pad = (high - low) or 1.0
     figure.update_xaxes(
         range=[low - 0.04 * pad, high + 0.24 * pad],
-        title={"text": "score", "standoff": 4},
+        title={"text": "score", "standoff": 14},
         gridcolor=style.grid(dark),
         zerolinecolor=style.fade(style.ink(dark), 0.4),
     )

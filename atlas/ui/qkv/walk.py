@@ -205,7 +205,8 @@ def _mask(page: Page, scene: Scene) -> Told:
         )
         return Told(nothing, (why, "In a batch the mask also hides the padding of shorter sentences."))
     return Told(
-        r"\tilde s_{ij}=s_{ij}+M_{ij},\qquad M_{ij}=\begin{cases}0&j\le i\\-\infty&j>i\end{cases}",
+        r"\begin{aligned}\tilde s_{ij}&=s_{ij}+M_{ij}\\"
+        r"M_{ij}&=\begin{cases}0&j\le i\\-\infty&j>i\end{cases}\end{aligned}",
         (
             f"{hidden} of {steps.visible.size} scores are −∞: a token must not see what comes after it.",
             "All rows are computed at once, as in training; the search reads one row after the other.",
@@ -270,10 +271,10 @@ def _join(page: Page, scene: Scene) -> Told:
         "The length of what each head adds",
     )
     page.link("architecture", "Many heads cost what one does", icon=":material/balance:")
-    after = r"r'=r+y" if steps.pre else r"r'=\mathrm{LayerNorm}(r+y)"
+    after = r"r'&=r+y" if steps.pre else r"r'&=\mathrm{LayerNorm}(r+y)"
     lengths = np.linalg.norm(change), np.linalg.norm(before)
     return Told(
-        rf"y=[\,o_1;\dots;o_{{{steps.heads}}}\,]\,W^O+b^O,\qquad {after}",
+        rf"\begin{{aligned}}y&=[\,o_1;\dots;o_{{{steps.heads}}}\,]\,W^O+b^O\\{after}\end{{aligned}}",
         (
             f"The change is {lengths[0]:.2f} long, the stream before it {lengths[1]:.2f}.",
             "Each head writes through its own rows of W^O, so the change is a sum of one part a head.",
