@@ -62,7 +62,13 @@ def probability_strips(
 
 
 def spread_heatmap(
-    spread: Floats, mean: Floats, queries: Sequence[str], keys: Sequence[str], *, dark: bool = False
+    spread: Floats,
+    mean: Floats,
+    queries: Sequence[str],
+    keys: Sequence[str],
+    *,
+    rows: str = "query",
+    dark: bool = False,
 ) -> go.Figure:
     """The standard deviation of each weight over the passes ``(Q, K)``; hover shows mean ± deviation.
 
@@ -71,6 +77,7 @@ def spread_heatmap(
         mean: ``(Q, K)``.
         queries: Q labels, not escaped.
         keys: K labels, not escaped.
+        rows: what a row stands for.
         dark: for a dark page.
     """
     text = [
@@ -96,13 +103,18 @@ def spread_heatmap(
     )
     slanted = len(keys) > 6
     figure.update_xaxes(
-        style.token_axis(keys, side="top", tickangle=-60 if slanted else 0, automargin=False),
+        _side(keys, side="top", tickangle=-60 if slanted else 0, automargin=False),
         title={"text": "key", "font": {"color": style.text_colour("key", dark)}, "standoff": 4},
     )
     figure.update_yaxes(
-        style.token_axis(queries, range=[max(len(queries), 1) - 0.5, -0.5]),
-        title={"text": "query", "font": {"color": style.text_colour("query", dark)}},
+        _side(queries, range=[max(len(queries), 1) - 0.5, -0.5]),
+        title={"text": style.escape(rows), "font": {"color": style.text_colour("query", dark)}},
     )
     above = min(8 * max(map(len, keys), default=0) + 8 if slanted else 18, 220) + 40
     height = min(max(24 * len(queries) + 24, 160), 800) + above
     return style.arrange(figure, dark=dark, height=height, margin={"l": 8, "r": 8, "t": above, "b": 8})
+
+
+def _side(labels: Sequence[str], **more: Any) -> dict[str, Any]:
+    """A token axis in the sizes of the heatmap that stands beside it."""
+    return style.token_axis(labels, tickfont={"size": 13 if len(labels) <= 24 else 10}, **more)

@@ -10,22 +10,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from safetensors.torch import save_file
 from streamlit.testing.v1 import AppTest
 
 from atlas import bundles
-from atlas.checkpoint import Bundle, half_weights, load_bundle, save_bundle
+from atlas.checkpoint import Bundle, load_bundle, save_bundle
 from atlas.measurements import Measurement, save_measurement
 from atlas.text.tokenizer import Tokenizer
 from tests.app.conftest import html_of, open_page
 from tests.conftest import tiny_model
+from tests.grown import HISTORY, save_grown
 
 Open = Callable[..., AppTest]
-HISTORY = (
-    "step,minutes,learning_rate,development_loss,development_perplexity,bleu\n"
-    "10,1,0.1,3.0,20.0855,1\n"
-    "40,2,0.1,2.0,7.38906,5\n"
-)
 SENTENCE = "The cat saw the dog."
 
 
@@ -37,14 +32,7 @@ def models(tokenizer: Tokenizer, tmp_path_factory: pytest.TempPathFactory) -> Pa
         Bundle("still", "en", "fr", tiny_model(tokenizer), tokenizer, history="nothing\n1\n"),
         folder / "still",
     )
-    files = {}
-    for step in (3, 20):
-        files[f"step-{step:06}.safetensors"] = folder / f"{step}.safetensors"
-        save_file(half_weights(tiny_model(tokenizer, seed=step)), folder / f"{step}.safetensors")
-    grown = Bundle(
-        "grown", "en", "fr", tiny_model(tokenizer, seed=9), tokenizer, history=HISTORY, training={"steps": 40}
-    )
-    save_bundle(grown, folder / "grown", files)
+    save_grown(folder / "grown", tokenizer)
     return folder
 
 

@@ -82,7 +82,7 @@ def _sliders(state: ViewState) -> None:
         st.button(
             "p: only A", help="One right answer, as in training.", on_click=setter(state, p=one), key="p=1"
         )
-        st.button("p again", help="The p of a first visit.", on_click=setter(state, p=P.default), key="p=0")
+        st.button("reset p", help="The p of a first visit.", on_click=setter(state, p=P.default), key="p=0")
 
 
 def _two_distributions(state: ViewState) -> None:
@@ -119,7 +119,7 @@ def _numbers(state: ViewState) -> None:
     other = "nats" if unit == "bits" else "bits"
     titles = ("Entropy H(p)", "Cross-entropy H(p, q)", "Divergence D(p‖q)")
     helps = ("The least that any code costs.", "What a code made for q costs.", "What the wrong code wastes.")
-    columns = st.columns(4)
+    columns = [*st.columns(2), *st.columns(2)]
     shown = zip(columns[:3], titles, helps, values[unit], values[other], strict=True)
     for column, title, words, here, there in shown:
         with column:
@@ -140,7 +140,7 @@ def _numbers(state: ViewState) -> None:
             [
                 f"H(p) + D(p‖q) = {least:.4f} + {wasted:.4f} = {least + wasted:.4f} {unit}",
                 f"H(p, q) computed by itself = {spent:.4f} {unit}",
-                f"difference {gap:.0e}",
+                f"difference {gap:.0e}" if gap else "difference 0",
             ]
         )
     else:

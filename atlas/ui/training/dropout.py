@@ -102,7 +102,7 @@ def _translations(page: Page, runs: DropoutRuns, ids: tuple[int, ...]) -> None:
     st.subheader("What it writes (greedy)", anchor=False)
     tokenizer = page.model.tokenizer
     counts = Counter(tokenizer.decode(written) for written in runs.translations)
-    rows_of_text([(f"{count} ×", text) for text, count in counts.most_common(_SHOWN)])
+    rows_of_text([(f"{count} ×", text) for text, count in counts.most_common(_SHOWN)], wrap=True)
     if len(counts) > _SHOWN:
         show_facts([f"and {len(counts) - _SHOWN} others"])
     best = tokenizer.decode([token for token in ids if token not in SPECIAL_IDS])
@@ -147,7 +147,12 @@ def _attention(page: Page, runs: DropoutRuns) -> None:
     with right:
         st.markdown("**Standard deviation over the passes**")
         figure = figures.spread_heatmap(
-            spread[layer, column], mean[layer, column], grid.queries, grid.keys, dark=is_dark()
+            spread[layer, column],
+            mean[layer, column],
+            grid.queries,
+            grid.keys,
+            rows=head.rows,
+            dark=is_dark(),
         )
         chart(figure, "spread", f"Standard deviation of attention over the passes, {head.name}")
     heads = spread[:, :-2].mean((-1, -2))

@@ -143,8 +143,7 @@ def _bars(page: Page, found: Exposure) -> None:
     more = float(np.sum(found.own[rest]) - np.sum(found.forced[rest]))
     show_facts(
         [
-            f"The same words for {parted} tokens; then the model wrote “{written[parted]}” for "
-            f"“{names[parted]}”",
+            f"{parted} tokens the same; then the model wrote “{written[parted]}” for “{names[parted]}”",
             f"from there on its own words change the cost of yours by {more:+.2f} nats: exposure bias, or "
             "merely good words in another place",
         ]

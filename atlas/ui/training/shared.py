@@ -45,13 +45,16 @@ def without_end(ids: Sequence[int]) -> tuple[int, ...]:
     return tuple(token for token in ids if token != END_ID)
 
 
-def rows_of_text(rows: Sequence[tuple[str, str]], *, chosen: int | None = None) -> None:
-    """Short facts with a sentence each, a line a row; what does not fit is cut with an ellipsis.
+def rows_of_text(rows: Sequence[tuple[str, str]], *, chosen: int | None = None, wrap: bool = False) -> None:
+    """Short facts with a sentence each.
 
     Args:
         rows: a fact and a sentence; both are shown literally, the whole sentence on hover.
         chosen: a row that is set off.
+        wrap: whether a long sentence takes more lines; otherwise it is cut with an ellipsis.
     """
+    fits = "overflow-wrap:anywhere" if wrap else "overflow:hidden;text-overflow:ellipsis;white-space:nowrap"
+    widest = max((len(fact) for fact, _ in rows), default=0)
     lines = []
     for place, (fact, sentence) in enumerate(rows):
         text = html.escape(sentence) if sentence else "<i>(nothing)</i>"
@@ -61,7 +64,7 @@ def rows_of_text(rows: Sequence[tuple[str, str]], *, chosen: int | None = None) 
         lines.append(
             f'<div style="display:flex;gap:.8rem;padding:.18rem .5rem;border-radius:.3rem;background:{mark}"'
             f' title="{html.escape(sentence, quote=True)}">'
-            f'<span style="flex:none;opacity:.7;font-variant-numeric:tabular-nums">{html.escape(fact)}</span>'
-            f'<span style="overflow:hidden;text-overflow:ellipsis;white-space:nowrap">{text}</span></div>'
+            f'<span style="flex:none;min-width:{widest / 2:g}em;opacity:.7">{html.escape(fact)}</span>'
+            f'<span style="min-width:0;{fits}">{text}</span></div>'
         )
     st.html(f'<div style="font-size:.95rem">{"".join(lines)}</div>')
