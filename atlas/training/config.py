@@ -52,9 +52,9 @@ class TrainingConfig:
     ``model`` holds a ``preset`` and any fields of :class:`~atlas.model.TransformerConfig` that differ from
     it, or ``architecture = "recurrent"`` and the fields of
     :class:`~atlas.model.recurrent_config.RecurrentConfig`. Times are in steps (updates), ``tokens`` is the
-    padded size of a batch on its longer side, ``cooldown`` the last share of the steps in which ``wsd`` goes
-    to zero. ``snapshots`` are the steps at which half-precision weights are kept for looking at later.
-    ``precision`` "auto" measures float32 and bfloat16 at the start and takes the faster.
+    padded size of a batch on its longer side, ``cooldown`` the last share of the steps, in which the learning
+    rate goes to zero. ``snapshots`` are the steps at which half-precision weights are kept for looking at
+    later. ``precision`` "auto" measures float32 and bfloat16 at the start and takes the faster.
 
     Raises:
         TrainingConfigError: a value out of range, or an option that does not exist.
@@ -72,7 +72,7 @@ class TrainingConfig:
     schedule: Schedule = "inverse_sqrt"
     learning_rate: float = 1e-3
     warmup: int = 600
-    cooldown: float = 0.3
+    cooldown: float = 0.0
     label_smoothing: float = 0.1
     clip: float = 1.0
     weight_decay: float = 0.0

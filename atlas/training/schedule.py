@@ -12,16 +12,19 @@ def learning_rate(config: TrainingConfig, step: int) -> float:
 
     - ``inverse_sqrt``: the peak times ``sqrt(warmup / step)`` (Vaswani et al. 2017, equation 3);
     - ``cosine``: half a cosine to zero at the last step (Loshchilov and Hutter 2017);
-    - ``wsd``: the peak, then a straight line to zero over the last ``cooldown`` share (Hu et al. 2024): the
-      end can be moved while it runs.
+    - ``wsd``: the peak (Hu et al. 2024).
+
+    Over the last ``cooldown`` share of the steps, all of them are drawn down in a straight line to zero: the
+    end can be moved while a run goes, and is a good end wherever it is.
     """
     peak, warmup, steps = config.learning_rate, config.warmup, config.steps
+    left = (steps - step + 1) / max(1.0, config.cooldown * steps)
+    rate = peak * max(0.0, min(1.0, left)) if config.cooldown else peak
     if step < warmup:
-        return peak * step / warmup
+        return rate * step / warmup
     if config.schedule == "inverse_sqrt":
-        return peak * math.sqrt(warmup / step)
+        return rate * math.sqrt(warmup / step)
     if config.schedule == "cosine":
         done = (step - warmup) / max(1, steps - warmup)
-        return peak * 0.5 * (1 + math.cos(math.pi * min(1.0, done)))
-    left = (steps - step + 1) / max(1.0, config.cooldown * steps)
-    return peak * max(0.0, min(1.0, left))
+        return rate * 0.5 * (1 + math.cos(math.pi * min(1.0, done)))
+    return rate

@@ -22,11 +22,11 @@ from atlas.model.family import Model
 from atlas.text.tokenizer import Tokenizer
 
 MAY_CHANGE = frozenset(
-    ["steps", "snapshots", "save_every", "average", "average_every", "patience", "evaluate_every"]
+    ["steps", "cooldown", "snapshots", "save_every", "average", "average_every", "patience", "evaluate_every"]
     + ["evaluate_sentences", "licence"]
 )
-"""Settings that a resumed run may change: none of them moves the weights of a step (``steps`` moves the end
-of a ``cosine`` or ``wsd`` schedule).
+"""Settings that a resumed run may change: none of them moves the weights of a step (``steps`` and
+``cooldown`` move the end, which must not have begun).
 """
 
 

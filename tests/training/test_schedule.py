@@ -28,13 +28,23 @@ def test_warm_up_is_a_straight_line_to_the_peak(schedule: str):
 
 
 def test_inverse_square_root():
-    settings = config("inverse_sqrt")
+    settings = config("inverse_sqrt", cooldown=0.0)
     for step in (100, 400, 1000, 10_000):
         assert learning_rate(settings, step) == pytest.approx(1e-3 * math.sqrt(100 / step))
 
 
+@pytest.mark.parametrize("schedule", ["inverse_sqrt", "cosine", "wsd"])
+def test_every_schedule_can_be_drawn_down_at_its_end(schedule: str):
+    settings, plain = config(schedule, cooldown=0.25), config(schedule, cooldown=0.0)
+    for step in (1, 50, 100, 500, 750, 751):
+        assert learning_rate(settings, step) == pytest.approx(learning_rate(plain, step))
+    for step in (752, 875, 1000):
+        share = (1001 - step) / 250
+        assert learning_rate(settings, step) == pytest.approx(learning_rate(plain, step) * share)
+
+
 def test_cosine_ends_at_zero():
-    settings = config("cosine")
+    settings = config("cosine", cooldown=0.0)
     for step in (100, 325, 550, 775, 1000):
         share = (step - 100) / 900
         assert learning_rate(settings, step) == pytest.approx(
