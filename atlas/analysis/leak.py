@@ -6,8 +6,8 @@ Both models read the same development pairs under teacher forcing, in three ways
   is to predict; without one, every position sees it one place to the right.
 - *hidden*: each prediction is made from a target cut off before the answer; a model without a mask sees what
   is left in both directions, as in its training.
-- *replaced*: every piece of the target is swapped for a random one that no knowledge of language could
-  predict. What is then predicted right was copied.
+- *replaced*: every piece of the target is swapped for one drawn from all targets, which no knowledge of
+  language could predict better than by its frequency. What more is predicted right was copied.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class NextToken:
         loss_hidden: nats a token, each target cut off before the answer.
         right_visible: share of tokens whose likeliest prediction is right, whole target read.
         right_hidden: the same with the answer cut off.
-        copied: share of random tokens that are predicted right when they can be seen.
+        copied: share of randomly drawn tokens that are predicted right when they can be seen.
         tokens: predicted, end marks included.
         pairs: sentences.
     """
@@ -189,7 +189,7 @@ def next_token(
     """Measure a model, causal or not, in evaluation mode, on encoded pairs.
 
     Args:
-        seed: of the random tokens.
+        seed: of the tokens drawn.
         tokens: padded size of a batch.
         report: called with pairs done and pairs in all.
 
@@ -246,11 +246,12 @@ def _hidden(model: Transformer, batch: Batch, memory: Tensor, mask: Tensor) -> t
 def _copied(
     model: Transformer, batch: Batch, memory: Tensor, mask: Tensor, random: torch.Generator
 ) -> tuple[int, int]:
-    """Random tokens predicted by the position before them, and how many there were."""
+    """Drawn tokens predicted by the position before them, and how many there were."""
     read = batch.target[:, :-1]
     piece = read > max(SPECIAL_IDS)
-    drawn = torch.randint(max(SPECIAL_IDS) + 1, model.config.vocabulary, read.shape, generator=random)
-    read = torch.where(piece, drawn.to(read.device), read)
+    all_pieces = read[piece]
+    drawn = torch.randint(len(all_pieces), read.shape, generator=random).to(read.device)
+    read = torch.where(piece, all_pieces[drawn], read)
     stream = model.decode(read, memory, mask, target_mask=read != PAD_ID)
     before = piece[:, 1:]
     guesses = model.logits(stream[:, :-1][before]).argmax(-1)

@@ -110,14 +110,15 @@ def study(loss: float, bleu: float) -> LeakStudy:
 @pytest.mark.parametrize(
     ("loss", "bleu", "words"),
     [
-        (0.1, 0.03, "The lower loss is worth nothing"),
-        (0.1, 20.0, "The translations are not worthless: the claim does not hold"),
-        (3.0, 0.03, "The loss is not the lower one: so far the claim does not hold"),
+        (0.1, 0.03, "cannot write."),
+        (3.0, 0.03, "cannot write. It has not fallen to nothing in so few updates."),
+        (0.1, 20.0, "The translations are not worthless: the claim does not hold here."),
+        (4.9, 0.03, "The loss is not the lower one: the claim does not hold here."),
     ],
 )
 def test_the_verdict_on_the_mask_follows_the_numbers(loss: float, bleu: float, words: str) -> None:
     said = leak_verdict(study(loss, bleu))
-    assert words in said
+    assert said.endswith(words)
     assert f"{loss:.3f} nats a token after 340 updates, BLEU {bleu:.2f}" in said
     assert "4.750 after 300 (BLEU 2.00) and 1.750 after 1,200 (BLEU 38.00)" in said
 

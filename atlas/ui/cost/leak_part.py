@@ -18,6 +18,8 @@ from atlas.ui.page import Page
 from atlas.ui.theme import is_dark
 
 COMMAND = "atlas measure leak WITHOUT_MASK_BUNDLE --baseline multi30k-en-fr"
+NOTHING = 0.5
+"""Nats a token below which a loss counts as fallen to nothing (a perplexity of 1.65)."""
 _TRAIN = "atlas train multi30k-no-mask"
 WORTHLESS_BLEU = 2.0
 """BLEU below which hardly a word pair agrees with a reference."""
@@ -63,8 +65,8 @@ def _curves(study: LeakStudy) -> None:
         show_facts([f"{without.name} and {baseline.name}, dotted: held-out pairs"])
     with right:
         st.subheader("It learns to copy", anchor=False)
-        st.caption("Share of next tokens predicted right on held-out pairs.")
-        labels = ("answer visible", "answer hidden", "random token copied")
+        st.caption("Next tokens predicted right on held-out pairs, and random pieces in their place.")
+        labels = ("answer visible", "answer hidden", "drawn at random")
         values = {
             which: [side.next.right_visible, side.next.right_hidden, side.next.copied]
             for which, side in (("without", without), ("baseline", baseline))
@@ -85,23 +87,25 @@ def _curves(study: LeakStudy) -> None:
 def verdict(study: LeakStudy) -> str:
     """Whether the claim holds on these two models, in words with the numbers.
 
-    It does if the model without a mask has a lower loss than the other ever reached, and yet hardly a word
-    pair of its translations agrees with a reference.
+    It does if the loss without a mask is lower after as many updates, and yet hardly a word pair of the
+    translations agrees with a reference.
     """
     end, other = study.without.last, study.baseline.last
     same = study.baseline.at(end["step"])
-    lower, worthless = end["development_loss"] < other["development_loss"], end["bleu"] < WORTHLESS_BLEU
     facts = (
         f"Without the mask: {end['development_loss']:.3f} nats a token after {end['step']:,.0f} updates, "
         f"BLEU {end['bleu']:.2f}. With it: {same['development_loss']:.3f} after {same['step']:,.0f} (BLEU "
         f"{same['bleu']:.2f}) and {other['development_loss']:.3f} after {other['step']:,.0f} (BLEU "
         f"{other['bleu']:.2f})."
     )
-    if lower and worthless:
-        return f"{facts} The lower loss is worth nothing: the model reads the answer and cannot write."
-    if not lower:
-        return f"{facts} The loss is not the lower one: so far the claim does not hold here."
-    return f"{facts} The translations are not worthless: the claim does not hold here."
+    if end["development_loss"] >= same["development_loss"]:
+        return f"{facts} The loss is not the lower one: the claim does not hold here."
+    if end["bleu"] >= WORTHLESS_BLEU:
+        return f"{facts} The translations are not worthless: the claim does not hold here."
+    said = f"{facts} The lower loss is worth nothing: with the answer hidden the model cannot write."
+    if end["development_loss"] >= NOTHING:
+        said += " It has not fallen to nothing in so few updates."
+    return said
 
 
 def _samples(page: Page, study: LeakStudy) -> None:
