@@ -7,6 +7,7 @@ geometry and text; a component draws it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -15,6 +16,8 @@ from atlas.figures.architecture_sheet import Plan, Sheet
 
 WIDTH = 760
 _BOX, _NORM, _BAR, _RING, _GAP, _PAD, _TITLE = 42, 24, 30, 9, 12, 9, 14
+_CLOSED = ((8, _BAR, _GAP), (24, 22, 8), (math.inf, 16, 5))
+"""Up to how many layers: height of a closed layer, and of the gap before it."""
 _CENTRE = {"encoder": 196, "decoder": 568}
 _HALF = 124
 _FRAME = 150
@@ -93,18 +96,20 @@ class _Column:
         plan, side = self.plan, self.side
         start = f"{side}.{layer}."
         if layer not in plan.opened:
-            self.rise()
+            layers = max(plan.encoder_layers, plan.decoder_layers)
+            height, gap = next((height, gap) for most, height, gap in _CLOSED if layers <= most)
+            self.rise(gap)
             self.box(
                 f"{side}.{layer}",
                 f"{side.capitalize()} layer {layer + 1}",
-                _BAR,
+                height,
                 block=start,
                 says=f"{side} layer {layer + 1}, closed",
                 flow=f"{self.stream} → {self.stream}",
                 layer=layer,
             )
             if side == "decoder":
-                self.entries.append(self.top + _BAR / 2)
+                self.entries.append(self.top + height / 2)
             return
         self.rise(_GAP + _PAD, arrow=False)
         bottom = self.top + _PAD

@@ -181,6 +181,16 @@ def test_everything_lies_inside_and_no_boxes_overlap() -> None:
             assert 0 <= x <= picture["width"] and 0 <= y <= picture["height"]
 
 
+def test_deep_models_have_thinner_bars() -> None:
+    heights = {}
+    for layers in (4, 12, 60):
+        picture = drawn(plan(layers=(layers, layers)))
+        assert len([box for box in picture["boxes"] if box["layer"] is not None]) == 2 * (layers - 1)
+        heights[layers] = boxes(picture)["encoder.1"]["height"]
+    assert heights[4] > heights[12] > heights[60]
+    assert picture["height"] < 2500
+
+
 def test_self_attention_says_whether_it_is_masked() -> None:
     assert boxes(drawn(plan()))["decoder.0.self_attention"]["title"] == "Masked self-attention"
     assert boxes(drawn(plan(causal=False)))["decoder.0.self_attention"]["title"] == "Self-attention"

@@ -127,9 +127,9 @@ def verdict(found: tuple[Gradients, ...]) -> str:
         return measured + "At this depth both kinds reach every layer; choose more layers."
     return measured + (
         "LLM Atlas part 4 holds that gradients never vanish through a residual path. With pre-norm they do "
-        "not. With post-norm that path runs through every norm and is no identity (LLMs from Scratch part 2): "
-        "in the decoder, which meets three norms a layer, the first layers get next to nothing (as Liu et al. "
-        "2020 found); the encoder's are reached."
+        "not. With post-norm that path runs through every norm and is no identity (LLMs from Scratch, part "
+        "2): the decoder, which meets three norms a layer, passes next to nothing to its first layers (as "
+        "Liu et al. 2020 found); the encoder's are reached."
     )
 
 

@@ -91,6 +91,7 @@ class Architecture {
   box(box) {
     const { x, y, width, height } = box;
     const group = shape("g", { class: `box ${box.note ? "" : "plain"}`, tabindex: 0, "data-name": box.name }, this.svg);
+    if (height < 20) group.classList.add("thin");
     group.setAttribute("role", box.layer === null ? "link" : "button");
     group.setAttribute("aria-label", `${box.says}: ${box.count.toLocaleString("en")} parameters. ${box.leads}`);
     this.colour(group, box.colour);
