@@ -1,4 +1,4 @@
-"""Query · Key · Value and its stepper in a browser: a walk by keyboard alone, a clicker, and who keeps a key."""
+"""Query · Key · Value and its stepper in a browser: by keyboard alone, a clicker, and who keeps a key."""
 
 from __future__ import annotations
 
