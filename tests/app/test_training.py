@@ -111,6 +111,12 @@ def test_a_broken_history_is_one_line(open_training: Open) -> None:
     assert "largest relative difference" in html_of(test)
 
 
+def test_a_run_that_did_not_count_epochs_says_so(open_training: Open) -> None:
+    test = open_training("curves", across="epoch")
+    assert "grown: its history does not say its epochs, so it is not drawn" in alerts(test)
+    assert figures(test) == []
+
+
 def test_the_pair_is_the_readers_own(open_training: Open) -> None:
     mine = open_training("pair", target="Le chat a vu le chien.")
     own = open_training("pair")

@@ -13,6 +13,7 @@ from atlas.analysis.passes import forced_pass
 from atlas.figures import training_codes as figures
 from atlas.figures.style import COLOURS
 from atlas.figures.training import Bars, token_bars
+from atlas.text.tokenizer import Tokenizer
 from atlas.ui.markup import show_facts
 from atlas.ui.page import Page
 from atlas.ui.state import ViewState
@@ -193,11 +194,8 @@ def _live(page: Page) -> None:
         ),
     )
     notes = [
-        "likeliest: "
-        + ", ".join(f"{tokenizer.piece(token).replace('Ġ', '␣')} {chance:.2f}" for token, chance in pairs)
-        for pairs in (
-            zip(*row, strict=True) for row in zip(found.likeliest.tolist(), found.probabilities, strict=True)
-        )
+        "likeliest: " + ", ".join(_chance(tokenizer, *pair) for pair in zip(*row, strict=True))
+        for row in zip(found.likeliest.tolist(), found.probabilities.tolist(), strict=True)
     ]
     figure = token_bars(
         labels_of(tokenizer, ids),
@@ -222,6 +220,10 @@ def _live(page: Page) -> None:
             f"knowing nothing: {math.log(len(tokenizer)) * scale:.2f} {unit}, {len(tokenizer):,} choices",
         ]
     )
+
+
+def _chance(tokenizer: Tokenizer, token: int, probability: float) -> str:
+    return f"{labels_of(tokenizer, [token])[0]} {probability:.2f}"
 
 
 def _number(value: float) -> str:

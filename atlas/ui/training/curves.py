@@ -11,7 +11,7 @@ from atlas.analysis.histories import History, HistoryError, perplexity_error, re
 from atlas.bundles import find_bundles
 from atlas.checkpoint import HISTORY
 from atlas.errors import AtlasError
-from atlas.figures.training_curves import Curve, learning_curves
+from atlas.figures.training_curves import PANELS, Curve, learning_curves
 from atlas.measurements import load_measurement
 from atlas.ui.markup import show_facts
 from atlas.ui.page import Page
@@ -60,9 +60,13 @@ def show(page: Page) -> None:
     if not histories:
         page.complain("None of the models found here has a history that can be drawn.")
         return
-    curves = [
-        curve for history in histories for curve in _curves(history, state["across"], state["trainloss"])
-    ]
+    curves = []
+    for history in histories:
+        drawn = _curves(history, state["across"], state["trainloss"])
+        _say_what_is_missing(page, history, state["across"], drawn)
+        curves += drawn
+    if not curves:
+        return
     chart(
         learning_curves(curves, across=ACROSS[state["across"]], dark=is_dark()),
         "curves",
@@ -97,6 +101,16 @@ def _curves(history: History, across: str, training: bool) -> list[Curve]:
         if pairs is not None and len(pairs[0]):
             curves.append(Curve(history.name, panel, *pairs, faint=faint))
     return curves
+
+
+def _say_what_is_missing(page: Page, history: History, across: str, drawn: list[Curve]) -> None:
+    """One line for a run of which not every panel has a line."""
+    if across not in history.columns:
+        page.complain(f"{history.name}: its history does not say its {ACROSS[across]}, so it is not drawn")
+        return
+    missing = [panel for panel in PANELS if panel not in {curve.panel for curve in drawn}]
+    if missing:
+        page.complain(f"{history.name}: its history has no numbers for {', '.join(missing)}")
 
 
 def _histories(page: Page) -> list[History]:

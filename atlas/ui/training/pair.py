@@ -22,13 +22,14 @@ from atlas.ui.training.shared import best_translation, chart, labels_of, without
 
 MATHS: Final = r"""
 **Loss of a pair** (nats): $-\sum_t \log P(y_t\mid y_{<t},x)$ over the T tokens of the translation, end
-mark included; the training loss is its mean, perplexity $\exp$ of the mean.
+mark included; the training loss is its mean, perplexity $\exp$ of the mean. (Part 4 of LLM Atlas writes the
+loss as the sum and perplexity as its exponential: of the sum, that is one over the probability of the whole.)
 
 **Teacher forcing**: $y_{<t}$ is the given translation, whatever the model would have said. **On its own**:
 the model reads $\hat y_{<t}$, its likeliest token at each step (never the end mark), and is asked for the
 same $y_t$. The difference is what it costs to go on from one's own words, which training never showed:
-exposure bias (Ranzato et al. 2016). It is an upper bound of the harm: after one word more or less, good
-words stand one place off and cost much.
+exposure bias (Ranzato et al. 2016). It can overstate the harm: after one word more or less, good words stand
+one place off and cost much.
 
 **The mean**: `-log_softmax(logits)` at the right token, averaged. Part 4 of LLM Atlas averages over every
 place, with no mask; batches of sentences of different length hold padding, which must not count.
@@ -102,7 +103,7 @@ def _numbers(found: Exposure) -> None:
                     f"sum {float(np.sum(costs)):.3f} nats",
                     f"{len(costs)} tokens, end mark included",
                     f"mean {mean:.3f} nats a token",
-                    f"probability of the whole {math.exp(-float(np.sum(costs))):.2g}",
+                    f"probability of the whole = exp(−sum) = {math.exp(-float(np.sum(costs))):.2g}",
                 ]
             )
 
@@ -114,7 +115,7 @@ def _short(value: float) -> str:
 def _bars(page: Page, found: Exposure) -> None:
     tokenizer = page.model.tokenizer
     names, written = labels_of(tokenizer, found.target), labels_of(tokenizer, found.written)
-    expected = [tokenizer.piece(token).replace("Ġ", "␣") for token in found.expected]
+    expected = [labels_of(tokenizer, [token])[0] for token in found.expected]
     read_own = [
         "read: " + (" ".join(written[max(0, place - 4) : place]) or "nothing yet")
         for place in range(len(written))
