@@ -125,7 +125,10 @@ def scores_by_length(page: Page, twins: dict[str, Twin]) -> None:
     if not found:
         return
     facts = next(iter(found.values())).facts
-    score = st.segmented_control("Score", SCORES, required=True, **page.state.widget("score"))
+    names = dict(zip(SCORES, (*SCORES[:2], "length of translations"), strict=True))
+    score = st.segmented_control(
+        "Score", SCORES, format_func=names.__getitem__, required=True, **page.state.widget("score")
+    )
     bins = len(BINS)
     curves = []
     for kind, measurement in found.items():
@@ -161,15 +164,14 @@ def _claim(found: dict[str, Measurement]) -> None:
             help=f"95% intervals {inside.low:.1f} to {inside.high:.1f} and "
             f"{beyond.low:.1f} to {beyond.high:.1f}.",
         )
-    kept = [
-        f"{kind} keeps {beyond.value / inside.value:.0%}"
-        for kind, (inside, beyond) in places.items()
-        if inside.value > 0
-    ]
-    short = [f"{m.arrays['ratio'][len(BINS) + 1]:.2f}" for m in found.values()]
+    kept = []
+    for kind, (inside, beyond) in places.items():
+        ratio = float(found[kind].arrays["ratio"][len(BINS) + 1])
+        share = f"{beyond.value / inside.value:.0%}" if inside.value > 0 else "nothing"
+        kept.append(f"{kind} keeps {share} ({ratio:.2f})")
     st.write(
-        f"Beyond the longest sentence of training, {', '.join(kept) or 'nothing keeps any'} of its BLEU; "
-        f"translations are {', '.join(short)} times as long as the references."
+        "Share of BLEU kept beyond the longest sentence of training (and how long translations are there, in "
+        f"lengths of their references): {', '.join(kept)}."
     )
     gaps = [
         _beyond(found, "sinusoidal", other)
@@ -177,7 +179,7 @@ def _claim(found: dict[str, Measurement]) -> None:
         if {"sinusoidal", other} <= set(found)
     ]
     if gaps:
-        st.write(f"On those sentences {'; '.join(gaps)}.")
+        st.write(f"On those sentences {'; '.join(gaps)} (95% intervals, the same resamples for both).")
     st.caption("Long captions are harder for every model: compare the curves with each other.")
 
 

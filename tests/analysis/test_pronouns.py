@@ -108,6 +108,14 @@ def test_a_noun_that_every_word_looks_at_is_not_special(examples: list[Example])
     assert (found["top"], found["others"], found["special"]) == (1.0, 1.0, 0.0)
 
 
+def test_only_words_before_are_rivals(examples: list[Example]) -> None:
+    example = examples[0]
+    cells = {f"_{example.at}_{example.antecedent}": 0.3, f"_{example.at}_{example.at + 1}": 0.6}
+    assert pronouns.looks_of(uniform_but(example, **cells), example)["top"] == 1.0
+    cells[f"_{example.at}_{example.antecedent - 1}"] = 0.31
+    assert pronouns.looks_of(uniform_but(example, **cells), example)["top"] == 0.0
+
+
 def test_a_tie_is_no_look(examples: list[Example]) -> None:
     assert pronouns.looks_of(uniform_but(examples[0]), examples[0])["top"] == 0.0
 
