@@ -1,0 +1,1 @@
+"""The parts of the What if page, in Streamlit."""
