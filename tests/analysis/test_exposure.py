@@ -130,3 +130,17 @@ def test_too_long_a_translation_is_refused(tokenizer: Tokenizer) -> None:
     short = tiny_model(tokenizer, max_length=12)
     with pytest.raises(TooLongError, match="at most 12"):
         expose(short, tokenizer.source("It rains."), [5] * 12)
+
+
+def test_a_model_that_wants_to_end_is_made_to_go_on(tokenizer: Tokenizer) -> None:
+    eager = tiny_model(tokenizer, seed=3, tied=False)
+    source, target = tokenizer.source(ENGLISH[2]), tokenizer.encode(FRENCH[2])[:5]
+    favourite = expose(eager, source, target).written[0]
+    with torch.no_grad():
+        eager.unembedding[END_ID] = 2 * eager.unembedding[favourite]
+    found = expose(eager, source, target)
+    assert found.expected[0] == END_ID
+    assert END_ID not in found.written
+    assert int(next_logs(eager, source, [START_ID]).argmax()) == END_ID
+    logs = next_logs(eager, source, [START_ID, *found.written[:3]])
+    assert found.own[3] == pytest.approx(-float(logs[target[3]]), abs=1e-4)
