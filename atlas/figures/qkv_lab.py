@@ -171,7 +171,7 @@ def divisor_panels(
             mode="markers+text",
             marker={"color": PLAIN, "size": 12},
             text=[f"{values[at]:.3f}"],
-            textposition="top left" if values[-1] >= values[0] else "top right",
+            textposition=_beside(values, at),
             hovertemplate=hover,
             **axes,
         )
@@ -204,6 +204,13 @@ def divisor_panels(
         }
     figure.update_layout(**layout, shapes=shapes, annotations=annotations, showlegend=False)
     return style.arrange(figure, height=280, dark=dark, margin=_margin(30))
+
+
+def _beside(values: Numbers, at: int) -> str:
+    """Where a number stands beside a point so that it touches neither the curve nor the edge."""
+    if values[-1] >= values[0]:
+        return "top left"
+    return "top right" if at < 0.7 * len(values) else "bottom left"
 
 
 def own_variances(

@@ -161,6 +161,7 @@ def test_the_chosen_divisor_is_marked() -> None:
     assert [trace.text for trace in figure.data[1::2]] == [("3.000",), ("0.100",)]
     assert [trace.x[0] for trace in figure.data[1::2]] == [4.0, 4.0]
     assert {shape.x0 for shape in figure.layout.shapes} == {2.0}
+    assert [trace.textposition for trace in figure.data[1::2]] == ["top left", "bottom left"]
 
 
 def test_variances_of_the_model_in_multiples_of_d_k() -> None:

@@ -11,8 +11,9 @@ MATHS = r"""
 **One head** (Vaswani et al. 2017, equation 1 and section 3.2.2), with $q=xW^Q+b^Q$, $k=xW^K+b^K$,
 $v=xW^V+b^V$:
 
-$$\mathrm{Attention}(Q,K,V)=\mathrm{softmax}\Big(\frac{QK^\top}{\sqrt{d_k}}+M\Big)V\qquad
-\mathrm{MultiHead}=\mathrm{Concat}(\mathrm{head}_1,\dots,\mathrm{head}_H)\,W^O+b^O$$
+$$\mathrm{Attention}(Q,K,V)=\mathrm{softmax}\Big(\frac{QK^\top}{\sqrt{d_k}}+M\Big)V$$
+
+$$\mathrm{MultiHead}=\mathrm{Concat}(\mathrm{head}_1,\dots,\mathrm{head}_H)\,W^O+b^O$$
 
 The paper writes no biases; this model has them. $M$ is 0 where a key may be seen and $-\infty$ where not.
 

@@ -254,10 +254,11 @@ def _join(page: Page, scene: Scene) -> Told:
     steps, query = scene.steps, scene.query
     change, before = steps.change[query], steps.stream[query].astype(np.float64)
     width = len(change)
+    after_title = "the residual stream after" if steps.pre else "their sum, which is then normalised"
     rows = [
         qkv_join.Row(change, f"times W^O ({width} × {width}): what the sub-layer adds at “{scene.word}”"),
         qkv_join.Row(before, "the residual stream before"),
-        qkv_join.Row(before + change, "the residual stream after"),
+        qkv_join.Row(before + change, after_title),
     ]
     chart(
         qkv_join.joined(steps.concat[query], scene.head, steps.heads, rows, dark=is_dark()),
