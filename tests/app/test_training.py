@@ -15,6 +15,8 @@ from streamlit.testing.v1 import AppTest
 from atlas import bundles
 from atlas.checkpoint import Bundle, load_bundle, save_bundle
 from atlas.measurements import Measurement, save_measurement
+from atlas.model.family import build_model
+from atlas.model.recurrent_config import RecurrentConfig
 from atlas.text.tokenizer import Tokenizer
 from tests.app.conftest import html_of, open_page
 from tests.conftest import tiny_model
@@ -244,6 +246,16 @@ def test_a_model_without_snapshots_borrows_those_of_another(open_training: Open)
     test = open_training("forming", model="still")
     assert "Snapshots of grown: the model in the bar, still, carries none of its own" in html_of(test)
     assert len(figures(test)) == 3
+
+
+def test_a_recurrent_model_is_one_line(
+    open_training: Open, tokenizer: Tokenizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = build_model(RecurrentConfig(vocabulary=len(tokenizer), width=16, state=16)).eval()
+    save_bundle(Bundle("chain", "en", "fr", model, tokenizer), tmp_path / "chain")
+    monkeypatch.setenv(bundles.ENVIRONMENT, str(tmp_path))
+    (shown,) = alerts(open_training(model="chain"))
+    assert shown.startswith("chain is a recurrent model")
 
 
 def test_no_snapshots_anywhere(models: Path, monkeypatch: pytest.MonkeyPatch, open_training: Open) -> None:
