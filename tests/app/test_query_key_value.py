@@ -118,6 +118,15 @@ def test_another_sentence_forgets_the_words(open_qkv: Open) -> None:
     assert not test.exception
 
 
+def test_words_that_come_with_an_address_stay(open_qkv: Open) -> None:
+    test = open_qkv(query="3", key="2")
+    test.switch_page("pages/translate.py").run()
+    test.query_params.update({"text": "I love you.", "query": "2", "key": "1"})
+    test.switch_page("pages/query_key_value.py").run()
+    assert not test.exception
+    assert (test.query_params["query"], test.query_params["key"]) == ("2", "1")
+
+
 @pytest.mark.parametrize(
     ("query", "words"),
     [

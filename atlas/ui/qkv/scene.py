@@ -27,7 +27,7 @@ LONGEST: Final = 200
 """Pieces of a sentence up to which this page draws it."""
 PRONOUNS: Final = ("it", "he", "she", "they", "him", "her", "them")
 SCOPES: Final[tuple[Scope, ...]] = ("head", "layer", "all")
-_SIGNATURE = "atlas.qkv.words"
+_SEEN = "atlas.qkv.words"
 
 KEYS: Final[tuple[Key[Any], ...]] = (
     KIND,
@@ -163,10 +163,12 @@ def settle(page: Page) -> Scene:
 
 
 def _forget_words(page: Page, words: object) -> None:
-    """Words that were chosen in another sentence mean nothing here."""
-    if st.session_state.get(_SIGNATURE, words) != words:
-        page.state["query"] = page.state["key"] = 0
-    st.session_state[_SIGNATURE] = words
+    """Words that were chosen in another sentence mean nothing here, unless they came with its address."""
+    state = page.state
+    seen, *chosen = st.session_state.get(_SEEN, (words,))
+    if seen != words and chosen == [state["query"], state["key"]]:
+        state["query"] = state["key"] = 0
+    st.session_state[_SEEN] = (words, state["query"], state["key"])
 
 
 def controls(page: Page, scene: Scene) -> None:
