@@ -1,7 +1,7 @@
 """What if: heads switched off, scaled or made blind, and one row of attention written by hand.
 
-Every change is an edit of a point of the recorder (:mod:`atlas.model.recorder`): the weights of the model stay
-as they are. The same edits hold in a pass over a whole translation and in every step of a search:
+Every change is an edit of a point of the recorder (:mod:`atlas.model.recorder`): the weights of the model
+stay as they are. The same edits hold in a pass over a whole translation and in every step of a search:
 
 ==========  =====================================  =========================  ==========================
 change      point                                  in a whole pass            in one step of a search

@@ -121,9 +121,9 @@ def gradient_times_input(
     """Gradient of each target token's log-probability at the encoder's inputs, times these: ``(T, S)``.
 
     ``sum_d x[j, d] d log p(y_t) / d x[j, d]`` with ``x`` the embedded source (scaled embedding plus position;
-    Denil et al. 2014; Shrikumar et al. 2016): to first order, how much log p would fall if the vector of token
-    j were made 0. The vector becomes a leaf of autograd by an edit of ``encoder.embedded``; the parameters
-    are not touched and get no gradient.
+    Denil et al. 2014; Shrikumar et al. 2016): to first order, how much log p would fall if the vector of
+    token j were made 0. The vector becomes a leaf of autograd by an edit of ``encoder.embedded``; the
+    parameters are not touched and get no gradient.
 
     Args:
         source: ids of the sentence, end mark included.

@@ -33,6 +33,7 @@ PAGES = (
     PageEntry("translate", "Translate", ":material/translate:", "Explore"),
     PageEntry("attention", "Attention", ":material/grid_on:", "Explore"),
     PageEntry("beam_search", "Beam search", ":material/account_tree:", "Explore"),
+    PageEntry("what_if", "What if", ":material/science:", "Explore"),
     PageEntry("query_key_value", "Query · Key · Value", ":material/key:", "Understand"),
     PageEntry("positions", "Positions", ":material/waves:", "Understand"),
     PageEntry("forward_pass", "Forward pass", ":material/footprint:", "Understand"),

@@ -1,4 +1,4 @@
-"""What the What if page keeps in the address: which heads are changed, one row written by hand, what is shown.
+"""What the What if page keeps in the address: which heads are changed, a row written by hand, what is shown.
 
 Layers, heads, rows and keys count from 1 here and on the screen, from 0 in :mod:`atlas.analysis.ablation`.
 """
@@ -112,4 +112,4 @@ KEYS: Final[tuple[Key[Any], ...]] = (
     HEAD,
     keys.integer("word", 1, 1, 5000),
 )
-"""``tree_node`` and ``tree_step`` are a place in the changed search; ``word`` is a target token to explain."""
+"""``tree_node`` and ``tree_step`` are a place in the changed search; ``word`` is the target token explained."""

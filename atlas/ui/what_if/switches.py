@@ -38,10 +38,14 @@ def payload(changes: Collection[HeadChange], layers: Mapping[str, int], heads: i
 
     A cell is ``[mode, sign, title]`` with mode ``trained``, ``off``, ``uniform``, ``less`` or ``more``.
     """
-    known = {(change.kind, change.layer, change.head): change for change in changes}
+    known: dict[tuple[str, int, int], HeadChange] = {
+        (change.kind, change.layer, change.head): change for change in changes
+    }
     grids = []
     for kind, count in layers.items():
-        rows = [[_cell(known.get((kind, layer, head)), head) for head in range(heads)] for layer in range(count)]
+        rows = [
+            [_cell(known.get((kind, layer, head)), head) for head in range(heads)] for layer in range(count)
+        ]
         grids.append({"kind": kind, "label": KINDS[kind], "colour": COLOURS[kind], "rows": rows})
     return {"grids": grids}
 

@@ -1,0 +1,211 @@
+"""Is attention an explanation? Seven readings of one token side by side, and how far they agree."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any, Final
+
+import numpy as np
+import streamlit as st
+
+from atlas.analysis.explanations import (
+    METHODS,
+    Agreement,
+    Explanation,
+    agreements,
+    average_shares,
+    explain,
+    middle_layer,
+)
+from atlas.analysis.rank_correlation import spearman_matrix
+from atlas.figures import what_if_explanations as figures
+from atlas.trace.words import word_groups
+from atlas.ui.attention.choice import show_new_notices
+from atlas.ui.markup import notice, show_facts
+from atlas.ui.page import Page
+from atlas.ui.theme import is_dark
+from atlas.ui.what_if.subject import Subject, chart, subject_of
+
+SHORT: Final[dict[str, str]] = {
+    "attention": "attention L−1",
+    "attention_all": "attention all",
+    "norms": "norms L−1",
+    "norms_all": "norms all",
+    "rollout": "rollout",
+    "gradient": "gradient",
+    "left_out": "left out",
+}
+"""Short names of the readings, for the axes of the matrix."""
+FEWEST: Final = 3
+"""Words that a rank correlation is shown from."""
+MATHS = r"""
+All read one forced pass over the best translation $y$ of $x$; $T$ target tokens, $S$ source tokens. Numbers
+of the pieces of a word are added up, then each row is divided by the sum of its absolute values.
+
+**Attention** $\;\bar a_{t,j}=\tfrac1H\sum_h a^{h}_{t,j}$, cross-attention at the step that predicts $y_t$: of
+the last but one decoder layer (where alignments are clearest, Garg et al. 2019), or the mean of all layers.
+
+**Attention × value norms** $\;\lVert\sum_h a^{h}_{t,j}\,f_h(x_j)\rVert,\; f_h(x)=(x W^V_h+b^V_h)\,W^O_h$:
+what the layer is given by each token, not only how much it looked there (Kobayashi et al. 2020).
+
+**Rollout** $\;C\,R_L,\quad R_l=(\tfrac12 I+\tfrac12 A_l)\,R_{l-1},\ R_0=I$, with $A_l$ the encoder's
+self-attention (mean over heads), one half for the residual connection (Abnar and Zuidema 2020), and $C$ the
+cross-attention, mean over layers and heads. The decoder's self-attention is not followed.
+
+**Gradient × input** $\;\sum_d x_{j,d}\;\partial\log p(y_t)/\partial x_{j,d}$ at the encoder's input
+(embedding $\sqrt D$ plus position): signed.
+
+**Leaving the word out** $\;\log p(y_t\mid y_{<t},x)-\log p(y_t\mid y_{<t},x_{\setminus w})$ in nats, its
+pieces removed and nothing put in their place (Li et al. 2016): signed, and the only reading that asks the
+model itself.
+
+**Rank correlation** Spearman's $\rho$ over the words by absolute share, ties with their mean rank; the end
+mark is left out of ranks and tops, because what is laid on it is laid on no word. Compare Jain and Wallace
+(2019) with Wiegreffe and Pinter (2019).
+"""
+
+
+def explanation(page: Page) -> None:
+    """The token, seven readings of it, their correlations, and the same over all tokens."""
+    subject = subject_of(page)
+    token = chosen_token(page, subject)
+    groups = word_groups(subject.trace.source_tokens, subject.trace.source)
+    words = tuple(group.members for group in groups)
+    labels = [group.label for group in groups]
+    real = [place for place, group in enumerate(groups) if not group.special]
+    with st.spinner("Asking the model about every word…"):
+        found: Explanation = page.study(
+            "what_if.explain",
+            subject.source,
+            subject.target,
+            words,
+            find=lambda engine: explain(engine.model, subject.source, subject.target, words),
+        )
+    names = list(METHODS.values())
+    now = found.shares[:, token]
+    tops = [real[int(np.abs(row[real]).argmax())] for row in now] if real else []
+    chart(
+        figures.readings(now, labels, names, tops=tops, dark=is_dark()),
+        "readings",
+        f"Share of each source word in token {token + 1} of the translation, by seven readings",
+    )
+    show_facts(
+        [
+            "blue: for the token, orange: against it",
+            "framed: the top word",
+            f"leaving out {labels[tops[-1]]} changes log p by {-found.scores[-1, token, tops[-1]]:+.2f} nats"
+            if tops
+            else "no word to leave out",
+            f"log p {found.logprobs[token]:.3f}",
+        ]
+    )
+    layer = middle_layer(page.model.config.decoder_layers) + 1
+    if len(real) < FEWEST:
+        notice(f"Ranks need at least {FEWEST} words; this sentence has {len(real)}.")
+    else:
+        shares = found.shares[:, :, real]
+        agreed = agreements(shares, token)
+        notice(verdict([labels[place] for place in tops], agreed))
+        comparison(page, subject, shares, token, agreed)
+    over_all_tokens(found, labels, names)
+    st.caption(f"The last but one decoder layer of this model is layer {layer}.")
+    with st.expander("The maths"):
+        st.markdown(MATHS)
+
+
+def chosen_token(page: Page, subject: Subject) -> int:
+    """The target token to be explained, counted from 0."""
+    state, count = page.state, len(subject.target)
+    known = list(state.notices)
+    state.restrict("word", lambda place: place <= count, 1, f"a token from 1 to {count}")
+    show_new_notices(state, known)
+    st.pills(
+        "Token of the translation to explain",
+        range(count),
+        format_func=lambda place: _literal(subject.labels[place]),
+        required=True,
+        **state.widget("word", to_widget=lambda place: place - 1, from_widget=lambda place: place + 1),
+    )
+    return int(state["word"]) - 1
+
+
+def _literal(label: str) -> str:
+    """A label of a pill, which is Markdown: every sign of it escaped."""
+    return "".join(sign if sign.isalnum() or sign.isspace() else f"\\{sign}" for sign in label)
+
+
+def verdict(tops: list[str], agreed: tuple[Agreement, ...]) -> str:
+    """One or two plain sentences about where the readings part, made of their numbers.
+
+    Args:
+        tops: the top word of each reading, in the order of the readings.
+        agreed: every reading but the last against leaving words out.
+    """
+    truth = tops[-1]
+    others = [name for name, top in zip(METHODS, tops[:-1], strict=False) if top != truth]
+    if not others:
+        said = f"All {len(tops)} readings put “{truth}” first."
+    else:
+        parts = Counter(tops[:-1])
+        told = ", ".join(f"“{word}” first in {count}" for word, count in parts.most_common())
+        said = (
+            f"They disagree: leaving words out puts “{truth}” first; of the other {len(tops) - 1} readings "
+        )
+        said += f"{told}."
+    known = [item for item in agreed if np.isfinite(item.now)]
+    if known:
+        best, worst = max(known, key=lambda item: item.now), min(known, key=lambda item: item.now)
+        said += (
+            f" Closest to leaving out in rank: {METHODS[best.method]} (ρ = {best.now:.2f}); furthest: "
+            f"{METHODS[worst.method]} (ρ = {worst.now:.2f})."
+        )
+    return said
+
+
+def comparison(
+    page: Page, subject: Subject, shares: np.ndarray[Any, Any], token: int, agreed: tuple[Agreement, ...]
+) -> None:
+    """The matrix of rank correlations, and each reading against leaving out, now and over all tokens."""
+    left, right = st.columns(2, gap="large")
+    with left:
+        st.subheader("Rank correlations, this token", anchor=False)
+        matrix = spearman_matrix(np.abs(shares[:, token]))
+        chart(
+            figures.correlations(matrix, list(SHORT.values()), dark=is_dark()),
+            "correlations",
+            "Spearman's rank correlation of each pair of readings over the words",
+        )
+    with right:
+        st.subheader("Against leaving each word out", anchor=False)
+        lines = [
+            "| reading | ρ, this token | ρ, mean over tokens | same top word |",
+            "|:--|--:|--:|--:|",
+            *(
+                f"| {METHODS[item.method]} | {_rho(item.now)} | {_rho(item.mean)} "
+                f"| {item.same_top} of {item.tokens} tokens |"
+                for item in agreed
+            ),
+        ]
+        st.markdown("\n".join(lines))
+        st.caption(
+            f"Spearman's ρ over {shares.shape[-1]} words, 1 the same order, 0 none; "
+            f"the mean is over {agreed[0].defined} tokens. Predicted here: " + _literal(subject.labels[token])
+        )
+
+
+def _rho(value: float) -> str:
+    return "–" if np.isnan(value) else f"{value:.2f}"
+
+
+def over_all_tokens(found: Explanation, labels: list[str], names: list[str]) -> None:
+    """The readings averaged over the tokens of the translation."""
+    st.subheader("Averaged over the tokens of the translation", anchor=False)
+    averaged = average_shares(found.shares)
+    chart(
+        figures.readings(averaged, labels, names, dark=is_dark()),
+        "averaged",
+        "Mean absolute share of each source word over all tokens, by seven readings",
+    )
+    st.caption(
+        "Mean of absolute shares: how much each word counts for the whole translation, for or against."
+    )
