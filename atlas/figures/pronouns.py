@@ -1,12 +1,13 @@
-"""The map of all encoder heads: how often, and how strongly, each looks from a pronoun at its noun.
+"""How often heads look from a pronoun at its noun, pronoun by pronoun.
 
-It is drawn from the arrays of the measurement ``pronouns`` (:mod:`atlas.analysis.pronouns`).
+It is drawn from the measurement ``pronouns`` (:mod:`atlas.analysis.pronouns`); the map of all heads is
+:func:`atlas.figures.head_table.head_table`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
@@ -16,102 +17,79 @@ from atlas.figures import style
 
 Floats = NDArray[np.floating]
 
-SHOWN: Final[dict[str, str]] = {
-    "top": "share of sentences in which the noun is the earlier word most looked at",
-    "weight": "mean weight from the pronoun to its noun",
-    "beyond": "mean weight to the noun, less what the head gives at that distance elsewhere",
-    "special": "how much more often the pronoun looks at the noun than the other words after it do",
-}
-"""What a map can show, in words."""
-HOVERED: Final = (
-    "top", "top_low", "top_high", "weight", "weight_low", "weight_high",
-    "content", "distance", "untrained_top", "untrained_weight", "others",
-)  # fmt: skip
-"""Arrays that a cell tells on hover, in the order of ``customdata``; layer and head, from 1, end it."""
 
-
-def pronoun_map(
-    arrays: Mapping[str, Floats], group: int, *, chance: float, measure: str = "top", dark: bool = False
+def best_heads(
+    groups: Sequence[str],
+    counts: Sequence[int],
+    chance: Sequence[float | None],
+    arrays: Mapping[str, Floats],
+    *,
+    dark: bool = False,
 ) -> go.Figure:
-    """Layers down, heads across; the colour says more (blue) or less (orange) than chance or nothing.
-
-    A ring marks a head of which a 95% interval lies wholly above 0: that of ``special`` for shares, that of
-    ``beyond`` for weights. So a noun that every word looks at, or a habit of looking so far back, earns none.
+    """For each group of sentences the head whose pronoun looks at the noun most often, against two controls.
 
     Args:
-        arrays: ``(G, L, H)`` each, by the names of the measurement.
-        group: the row of sentences, 0 to G-1.
-        chance: of that group; the middle of the scale of ``top``.
-        measure: a key of :data:`SHOWN`.
+        groups: G names, such as ``it``; a group without a sentence is left out.
+        counts: ``(G,)`` sentences.
+        chance: ``(G,)``, the share without knowledge.
+        arrays: ``top``, ``top_low``, ``top_high`` and ``untrained_top``, ``(G, L, H)`` each: the share of
+            sentences in which the noun is the earlier word most looked at, its 95% interval, and the same in
+            a model with random weights. The best head is chosen anew for each group and for each model.
         dark: for a dark page.
-
-    Raises:
-        KeyError: an unknown measure, or an array that is missing.
-        IndexError: a group that the arrays do not have.
     """
-    title = SHOWN[measure]
-    layers, heads = arrays[measure].shape[1:]
-    values = np.asarray(arrays[measure][group], dtype=np.float32)
-    share = measure in ("top", "special")
-    middle = chance if measure == "top" else 0.0
-    reach = float(np.nanmax(np.abs(values - middle), initial=0.0)) or 1.0
-    told = [np.asarray(arrays[name][group], dtype=np.float32) for name in HOVERED]
-    numbers = [place.astype(np.float32) + 1 for place in np.indices((layers, heads))]
-    hovered = np.stack([*told, *numbers], axis=-1)
-    figure = go.Figure(
-        go.Heatmap(
-            z=values,
-            customdata=hovered,
-            colorscale=style.sequential(dark) if measure == "weight" else style.diverging(dark),
-            zmin=0.0 if measure == "weight" else middle - reach,
-            zmax=middle + reach,
-            xgap=2,
-            ygap=2,
-            texttemplate="%{z:.0%}" if share else "%{z:.2f}",
-            textfont={"size": 13},
-            colorbar={"thickness": 12, "outlinewidth": 0, "tickformat": ".0%" if share else ".2f"},
-            hovertemplate=_hover(chance),
-            name=title,
-        )
-    )
-    proof = arrays["special_low" if share else "beyond_low"][group] > 0
-    rows, columns = np.nonzero(proof)
+    rows = [row for row, count in enumerate(counts) if count]
+    heads = arrays["top"].shape[2]
+    best = [int(np.nanargmax(arrays["top"][row])) for row in rows]
+
+    def of_best(name: str) -> Floats:
+        chosen = [arrays[name][row].reshape(-1)[place] for row, place in zip(rows, best, strict=True)]
+        return np.array(chosen, dtype=np.float64)
+
+    top, low, high = of_best("top"), of_best("top_low"), of_best("top_high")
+    places = np.arange(len(rows))
+    figure = go.Figure()
     figure.add_scatter(
-        x=columns,
-        y=rows,
-        mode="markers",
-        name="more than other words do" if share else "more than at this distance elsewhere",
-        marker={
-            "symbol": "circle-open",
-            "size": 34,
-            "color": style.COLOURS["query"],
-            "line": {"width": 2, "color": style.COLOURS["query"]},
+        x=places,
+        y=top,
+        error_y={
+            "type": "data",
+            "symmetric": False,
+            "array": high - top,
+            "arrayminus": top - low,
+            "thickness": 1.6,
+            "width": 5,
         },
-        hoverinfo="skip",
-        showlegend=bool(len(rows)),
+        customdata=[
+            [f"layer {place // heads + 1} head {place % heads + 1}", a, b]
+            for place, a, b in zip(best, low.tolist(), high.tolist(), strict=True)
+        ],
+        mode="markers",
+        name="best head",
+        marker={"size": 11, "color": style.COLOURS["encoder"], "symbol": "circle"},
+        hovertemplate="%{customdata[0]}: %{y:.1%}<br>95% interval %{customdata[1]:.1%} to "
+        "%{customdata[2]:.1%}<extra></extra>",
     )
-    figure.update_xaxes(_axis("head", heads), side="bottom")
-    figure.update_yaxes(_axis("layer", layers), autorange="reversed")
+    untrained = np.array([np.nanmax(arrays["untrained_top"][row]) for row in rows], dtype=np.float64)
+    without = np.array([chance[row] for row in rows], dtype=np.float64)
+    for name, values, symbol, colour in (
+        ("best head of random weights", untrained, "diamond-open", style.COLOURS["query"]),
+        ("chance", without, "line-ew-open", style.ink(dark)),
+    ):
+        figure.add_scatter(
+            x=places,
+            y=values,
+            mode="markers",
+            name=name,
+            marker={"size": 13, "color": colour, "symbol": symbol, "line": {"width": 2, "color": colour}},
+            hovertemplate=f"{name}: %{{y:.1%}}<extra></extra>",
+        )
+    ticks = [f"{style.escape(groups[row])}<br>n = {counts[row]:,}" for row in rows]
+    figure.update_xaxes(style.token_axis([groups[row] for row in rows]), ticktext=ticks)
+    axis: dict[str, Any] = {"gridcolor": style.grid(dark), "zeroline": False, "rangemode": "tozero"}
+    figure.update_yaxes(axis, title={"text": "share of sentences"}, tickformat=".0%")
     return style.arrange(
         figure,
         dark=dark,
-        height=110 + 46 * layers,
+        height=300,
         legend={"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom", "xanchor": "left"},
     )
-
-
-def _hover(chance: float) -> str:
-    return (
-        "layer %{customdata[11]}, head %{customdata[12]}"
-        f"<br>looks at the noun in %{{customdata[0]:.1%}} of the sentences (chance {chance:.1%})"
-        "<br>95% interval %{customdata[1]:.1%} to %{customdata[2]:.1%}; untrained %{customdata[8]:.1%}"
-        "<br>other words after the noun look at it in %{customdata[10]:.1%}"
-        "<br>weight %{customdata[3]:.3f} (%{customdata[4]:.3f} to %{customdata[5]:.3f}); "
-        "untrained %{customdata[9]:.3f}"
-        "<br>other content words %{customdata[6]:.3f}; same distance elsewhere %{customdata[7]:.3f}"
-        "<extra></extra>"
-    )
-
-
-def _axis(title: str, count: int) -> dict[str, Any]:
-    return style.token_axis([str(number + 1) for number in range(count)]) | {"title": {"text": title}}

@@ -109,7 +109,7 @@ def show_orders(kind: str, both: TwoOrders) -> None:
         st.caption("The two orders are cut into different pieces; their vectors cannot be compared.")
     else:
         st.metric(
-            f"{kind}: largest difference of a token's vector",
+            f"{kind}: largest difference",
             f"{both.difference:.2g}",
             help="Between the encoder's outputs for a token in the one order and in the other, all tokens. "
             f"The largest number in the output is {both.scale:.2g}.",

@@ -159,9 +159,10 @@ def _claim(found: dict[str, Measurement]) -> None:
     for column, (kind, sums) in zip(st.columns(len(places)), places.items(), strict=True):
         inside, beyond = sums
         column.metric(
-            f"{kind}: BLEU within → beyond training's length",
+            f"{kind}: BLEU within → beyond",
             f"{inside.value:.1f} → {beyond.value:.1f}",
-            help=f"95% intervals {inside.low:.1f} to {inside.high:.1f} and "
+            help="Up to the longest sentence of training, and on longer ones. "
+            f"95% intervals {inside.low:.1f} to {inside.high:.1f} and "
             f"{beyond.low:.1f} to {beyond.high:.1f}.",
         )
     kept = []

@@ -11,6 +11,7 @@ import streamlit as st
 from atlas.analysis.antecedents import find_example
 from atlas.errors import AtlasError
 from atlas.figures.head_table import head_table
+from atlas.figures.pronouns import best_heads
 from atlas.measurements import Measurement, load_measurement
 from atlas.trace import Trace
 from atlas.trace.segment import word_spans
@@ -213,6 +214,9 @@ def _many_sentences(scene: Scene, measured: Measurement) -> None:
             f"sentences: {facts['rule']}",
         ]
     )
+    title = "The best head for each pronoun and corpus, beside random weights and chance"
+    show_sentence(title)
+    chart(best_heads(facts["groups"], facts["counts"], facts["chance"], arrays, dark=dark), "groups", title)
     picked = facts["picked"]
     if picked:
         show_sentence(
