@@ -201,7 +201,9 @@ def gradient_strips(
             y=clip,
             line={"color": style.ink(dark), "width": 1, "dash": "dot"},
             annotation={"text": f"clipped above {clip:g}", "font": {"color": style.ink(dark)}},
+            annotation_position="top left",
         )
-    figure.update_xaxes(style.token_axis([name for name, _, _ in groups]))
+    names = [style.escape(name).replace(", ", "<br>") for name, _, _ in groups]
+    figure.update_xaxes(style.token_axis(names, ticktext=names, tickangle=0))
     figure.update_yaxes(axis("gradient norm of a batch", dark, rangemode="tozero"))
     return style.arrange(figure, dark=dark, height=320)

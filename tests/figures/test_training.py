@@ -124,7 +124,8 @@ def test_histograms_are_shares() -> None:
 
 
 def test_gradients_and_the_clip() -> None:
-    figure = training_smoothing.gradient_strips([("a", np.array([0.5, 2.0]), "#2f7fd0")], clip=1.0)
+    figure = training_smoothing.gradient_strips([("a, <b>", np.array([0.5, 2.0]), "#2f7fd0")], clip=1.0)
+    assert list(figure.layout.xaxis.ticktext) == ["a<br>&lt;b&gt;"]
     assert values(figure.data[0]) == [0.5, 2]
     assert figure.layout.shapes[0].y0 == 1
     assert not training_smoothing.gradient_strips([("a", np.ones(2), "#2f7fd0")], clip=None).layout.shapes

@@ -174,7 +174,7 @@ def _words(state: ViewState) -> None:
         entropy = information.entropy(p).item()
         st.metric("Huffman's words for q, when p comes", f"{spent:.3f} bits")
         st.metric("Huffman's words for p, when p comes", f"{least:.3f} bits")
-        show_facts([f"never below H(p) = {entropy:.3f} bits, always below H(p) + 1 = {entropy + 1:.3f}"])
+        show_facts([f"words for p: from H(p) = {entropy:.3f} to below H(p) + 1 = {entropy + 1:.3f} bits"])
 
 
 def _live(page: Page) -> None:

@@ -190,7 +190,12 @@ def _mosaic(page: Page, grid: HeadGrid, layer: int, column: int) -> None:
         key="training.mosaic",
         on_choose=choose,
     )
-    st.caption(f"Layers down, heads across: click one. Colour: {SCALES[state['scale']]}.")
+    st.caption(
+        st.caption(
+            f"Layers down, heads across: click one, or use the arrow keys in the grid. "
+            f"Colour: {SCALES[state['scale']]}."
+        )
+    )
 
 
 def _curves(
