@@ -24,31 +24,29 @@ _LEAST = 3
 
 
 def _held_out(bundle: Bundle, source: Path | None, count: int) -> tuple[list[Pair], str]:
-    """Pairs that the bundle's training did not see, drawn the same way every time, and where they are from.
+    """Pairs of the bundle's corpus that its training did not see, drawn the same way every time, with one
+    typography, and the name of the corpus.
 
     Raises:
-        AtlasError: the corpus is missing, or is not one that is known.
+        AtlasError: the corpus is missing, or the bundle does not say which it was.
     """
     import numpy as np
 
-    from atlas.text.corpora import load_multi30k, load_tatoeba
-    from atlas.text.download import locate
+    from atlas.text.corpora import Pair, unify_typography
+    from atlas.training.config import TrainingConfig
+    from atlas.training.run import load_corpus
 
-    trained_on = str(bundle.training.get("config", {}).get("corpus"))
-    if trained_on == "tatoeba":
-        corpus = load_tatoeba(locate("tatoeba", source))
-    elif trained_on in ("multi30k-en-fr", "multi30k-en-de"):
-        corpus = load_multi30k(locate("multi30k", source), bundle.target_language)
-    else:
-        raise AtlasError(
-            f"{bundle.name} was trained on {trained_on!r}; units are measured for models of Tatoeba and "
-            "Multi30k"
-        )
-    pairs = [*corpus.development, *corpus.test]
+    if "config" not in bundle.training:
+        raise AtlasError(f"{bundle.name}: its config.json does not say what it was trained on")
+    corpus = load_corpus(TrainingConfig.from_dict(bundle.training["config"]), source)
+    pairs = [
+        Pair(unify_typography(pair.source), unify_typography(pair.target))
+        for pair in (*corpus.development, *corpus.test)
+    ]
     if len(pairs) > count:
         chosen = np.random.default_rng(0).choice(len(pairs), count, replace=False)
         pairs = [pairs[place] for place in sorted(chosen.tolist())]
-    return pairs, f"{corpus.name}, held-out sentences"
+    return pairs, corpus.name
 
 
 def run(
@@ -73,7 +71,7 @@ def run(
     start = time.perf_counter()
     path = choose_bundle(checkpoint)
     bundle = load_bundle(path)
-    pairs, origin = _held_out(bundle, source, sentences)
+    pairs, corpus = _held_out(bundle, source, sentences)
     model = bundle.transformer.eval()
     longest = min(model.config.max_length - 1, 128)
     encoded = EncodedPairs(pairs, bundle.tokenizer, longest)
@@ -81,7 +79,7 @@ def run(
     with progress(f"reading with {bundle.name}", "sentences") as report:
         units = measure_units(model, encoded.source, targets, kept=_KEPT, least=_LEAST, progress=report)
     facts: dict[str, Any] = {
-        "corpus": origin,
+        "corpus": corpus,
         "sentences": len(encoded),
         "source_tokens": int(units.counts["encoder"].sum()),
         "target_tokens": int(units.counts["decoder"].sum()),
@@ -108,8 +106,8 @@ def run(
 
 def _print(units: Units, facts: dict[str, Any]) -> None:
     say(
-        f"{facts['corpus']}: {facts['sentences']:,} sentences, {facts['source_tokens']:,} source and "
-        f"{facts['target_tokens']:,} target tokens"
+        f"{facts['corpus']}: {facts['sentences']:,} held-out sentences, {facts['source_tokens']:,} source "
+        f"and {facts['target_tokens']:,} target tokens"
     )
     for (side, layer), found in units.layers.items():
         say(

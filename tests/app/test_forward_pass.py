@@ -39,7 +39,7 @@ def models(tokenizer: Tokenizer, tmp_path_factory: pytest.TempPathFactory) -> Pa
     sources = [tokenizer.source(text) for text in ENGLISH]
     targets = [[START_ID, *tokenizer.encode(text)] for text in FRENCH]
     units = measure_units(measured.transformer, sources, targets, least=1)
-    facts = {"corpus": "our own, held-out sentences", "sentences": 8, "least": 1}
+    facts = {"corpus": "our own", "sentences": 8, "least": 1}
     save_measurement(folder / "pre", Measurement("units", measured.hash, "atlas", facts, to_arrays(units)))
     return folder
 
@@ -193,7 +193,7 @@ def test_temperature_is_kept_in_the_address(open_forward: Open, models: Path) ->
 
 def test_a_measured_model_tells_what_wakes_a_unit(open_forward: Open, models: Path) -> None:
     test = open_forward(stage=stage_of(models, "pre", "decoder", "ffn", 0), ffn_unit="5")
-    assert "8 sentences of our own · tokens read at least 1 times · silent at" in html_of(test)
+    assert "8 held-out sentences of our own · tokens read at least 1 times · silent at" in html_of(test)
     assert any("what wakes unit 5" in text.value for text in test.markdown)
     assert commands(test) == []
 

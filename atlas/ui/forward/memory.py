@@ -178,7 +178,7 @@ def _wakes(shown: Shown, layer: _Layer, unit: int, known: Measurement | None) ->
     largest = labels(tokenizer, [int(found.at[unit])])[0]
     show_facts(
         [
-            f"{facts['sentences']:,} sentences of {facts['corpus'].split(',')[0]}",
+            f"{facts['sentences']:,} held-out sentences of {facts['corpus']}",
             f"tokens read at least {facts['least']} times",
             f"silent at {found.silent[unit]:.1%} of all tokens",
             f"largest {found.largest[unit]:.2f}, at “{largest}”",
