@@ -93,6 +93,11 @@ def read_row(raw: str) -> RowEdit | None:
     return RowEdit(_KINDS[match[1]], int(match[2]) - 1, int(match[3]) - 1, int(match[4]) - 1, weights)
 
 
+def tidy_row(raw: str) -> str:
+    """The one way to write a row; raises ``ValueError`` as :func:`read_row`."""
+    return write_row(read_row(raw))
+
+
 def _read_step(raw: str) -> int:
     return ALL if raw == "all" else _STEP.read(raw)
 
@@ -101,7 +106,7 @@ _STEP: Final = keys.integer("tree_step", 0, 0, 1000)
 KEYS: Final[tuple[Key[Any], ...]] = (
     keys.choice("whatif", tuple(PARTS), "lab"),
     Key("heads", (), read_changes, write_changes, "changed heads such as e1.3:0,c2.5:u,d1.1:1.5"),
-    Key("row", None, read_row, write_row, "a row such as c2.3@5:2=0.9, its weights at most 1 together"),
+    Key("row", "", tidy_row, str, "a row such as c2.3@5:2=0.9, its weights at most 1 together"),
     keys.choice("brush", tuple(BRUSHES), "off"),
     keys.decimal("factor", 0.5, 0.0, 2.0),
     keys.integer("row_key", 1, 1, 5000),
@@ -112,4 +117,5 @@ KEYS: Final[tuple[Key[Any], ...]] = (
     HEAD,
     keys.integer("word", 1, 1, 5000),
 )
-"""``tree_node`` and ``tree_step`` are a place in the changed search; ``word`` is the target token explained."""
+"""``tree_node`` and ``tree_step`` are a place in the changed search; ``word`` is the target token that is
+explained."""

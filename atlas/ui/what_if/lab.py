@@ -19,7 +19,7 @@ from atlas.ui.attention.choice import show_new_notices
 from atlas.ui.markup import notice, show_facts
 from atlas.ui.page import Page
 from atlas.ui.theme import is_dark
-from atlas.ui.what_if.address import BRUSHES, Changes, tidy, write_changes, write_row
+from atlas.ui.what_if.address import BRUSHES, Changes, read_row, tidy, write_changes, write_row
 from atlas.ui.what_if.outcome import attention_after, translations, trees
 from atlas.ui.what_if.row import Axes, row_controls
 from atlas.ui.what_if.subject import Subject, chart, subject_of
@@ -105,7 +105,7 @@ def head_controls(page: Page, axes: Axes) -> Changes:
             "Reset",
             icon=":material/restart_alt:",
             key="atlas.what_if.reset",
-            disabled=not changes and state["row"] is None,
+            disabled=not changes and not state["row"],
             on_click=lambda: _reset(page),
         )
 
@@ -124,7 +124,7 @@ def head_controls(page: Page, axes: Axes) -> Changes:
 
 def _reset(page: Page) -> None:
     page.state["heads"] = ()
-    page.state["row"] = None
+    page.state["row"] = ""
 
 
 def _factor(page: Page) -> float | None:
@@ -160,9 +160,10 @@ def row_part(page: Page, axes: Axes) -> RowEdit | None:
     """One row by hand, folded until it is used."""
     state = page.state
     known = list(state.notices)
-    state.restrict("row", axes.has, None, "a row, head and keys of this sentence and model")
+    expected = "a row, head and keys of this sentence and model"
+    state.restrict("row", lambda raw: axes.has(read_row(raw)), "", expected)
     show_new_notices(state, known)
-    with st.expander("Write one row of attention by hand", expanded=state["row"] is not None):
+    with st.expander("Write one row of attention by hand", expanded=bool(state["row"])):
         return row_controls(page, axes)
 
 

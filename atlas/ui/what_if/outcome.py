@@ -20,6 +20,7 @@ from atlas.ui.markup import show_facts, show_translation
 from atlas.ui.page import Page
 from atlas.ui.search_state import ALL, drawn, node_at, path_of
 from atlas.ui.theme import is_dark
+from atlas.ui.what_if.address import read_row
 from atlas.ui.what_if.row import Axes
 from atlas.ui.what_if.subject import Subject, chart
 
@@ -147,7 +148,7 @@ def attention_after(page: Page, axes: Axes, forced: Consequence) -> None:
         with column:
             alt = f"{KINDS[kind]}, layer {layer}, head {head}: {name.lower()}"
             chart(heatmap(head_map, top=top, dark=is_dark()), f"map.{name}", alt)
-    row = state["row"]
+    row = read_row(state["row"])
     if (
         row is not None
         and row.weights

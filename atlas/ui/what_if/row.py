@@ -13,7 +13,7 @@ from atlas.analysis.ablation import Kind, RowEdit
 from atlas.figures.heatmap import KINDS
 from atlas.ui.markup import show_facts
 from atlas.ui.page import Page
-from atlas.ui.what_if.address import LETTERS
+from atlas.ui.what_if.address import LETTERS, read_row, write_row
 
 NONE = "none"
 _PREFIX = "atlas.what_if.row."
@@ -82,10 +82,10 @@ def row_controls(page: Page, axes: Axes) -> RowEdit | None:
         The row that is chosen, also while no weight of it is fixed; None for none.
     """
     state = page.state
-    row: RowEdit | None = state["row"]
+    row = read_row(state["row"])
 
     def store(changed: RowEdit | None) -> None:
-        state["row"] = changed
+        state["row"] = write_row(changed)
 
     def choose_kind(kind: str) -> None:
         known = {name: name for name in LETTERS}
