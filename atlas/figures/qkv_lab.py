@@ -210,7 +210,7 @@ def _beside(values: Numbers, at: int) -> str:
     """Where a number stands beside a point so that it touches neither the curve nor the edge."""
     if values[-1] >= values[0]:
         return "top left"
-    return "top right" if at < 0.7 * len(values) else "bottom left"
+    return "top right" if at < 0.7 * (len(values) - 1) else "bottom left"
 
 
 def own_variances(
