@@ -191,10 +191,8 @@ def _mosaic(page: Page, grid: HeadGrid, layer: int, column: int) -> None:
         on_choose=choose,
     )
     st.caption(
-        st.caption(
-            f"Layers down, heads across: click one, or use the arrow keys in the grid. "
-            f"Colour: {SCALES[state['scale']]}."
-        )
+        "Layers down, heads across: click one, or use the arrow keys in the grid. "
+        f"Colour: {SCALES[state['scale']]}."
     )
 
 
