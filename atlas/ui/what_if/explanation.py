@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import Any, Final
 
 import numpy as np
@@ -105,7 +104,8 @@ def explanation(page: Page) -> None:
     else:
         shares = found.shares[:, :, real]
         agreed = agreements(shares, token)
-        notice(verdict([labels[place] for place in tops], agreed))
+        against = bool(now[list(METHODS).index("gradient"), tops[-2]] < 0)
+        notice(verdict([labels[place] for place in tops], agreed, against=against))
         comparison(page, subject, shares, token, agreed)
     over_all_tokens(found, labels, names)
     st.caption(f"The last but one decoder layer of this model is layer {layer}.")
@@ -134,24 +134,24 @@ def _literal(label: str) -> str:
     return "".join(sign if sign.isalnum() or sign.isspace() else f"\\{sign}" for sign in label)
 
 
-def verdict(tops: list[str], agreed: tuple[Agreement, ...]) -> str:
-    """One or two plain sentences about where the readings part, made of their numbers.
+def verdict(tops: list[str], agreed: tuple[Agreement, ...], *, against: bool) -> str:
+    """Plain sentences about where the readings part, made of their numbers.
 
     Args:
         tops: the top word of each reading, in the order of the readings.
         agreed: every reading but the last against leaving words out.
+        against: whether the gradient counts its top word against the token.
     """
-    truth = tops[-1]
-    others = [name for name, top in zip(METHODS, tops[:-1], strict=False) if top != truth]
-    if not others:
-        said = f"All {len(tops)} readings put “{truth}” first."
+    truth, readings = tops[-1], list(zip(METHODS, tops[:-1], strict=False))
+    others = [f"{METHODS[name]} (“{top}”)" for name, top in readings if top != truth]
+    if others:
+        same = len(readings) - len(others)
+        said = f"They disagree. Leaving words out puts “{truth}” first, and so do {same} of the other "
+        said += f"{len(readings)} readings; not {', '.join(others)}."
     else:
-        parts = Counter(tops[:-1])
-        told = ", ".join(f"“{word}” first in {count}" for word, count in parts.most_common())
-        said = (
-            f"They disagree: leaving words out puts “{truth}” first; of the other {len(tops) - 1} readings "
-        )
-        said += f"{told}."
+        said = f"All {len(tops)} readings put “{truth}” first."
+    if against:
+        said += " The gradient counts its top word against the token."
     known = [item for item in agreed if np.isfinite(item.now)]
     if known:
         best, worst = max(known, key=lambda item: item.now), min(known, key=lambda item: item.now)

@@ -116,7 +116,7 @@ def head_controls(page: Page, axes: Axes) -> Changes:
     data = payload(changes, axes.layers, axes.heads)
     head_switches(data, key="atlas.what_if.switches", on_switch=switch)
     st.caption(
-        "Click a head, or the name of a layer for all its heads; once more gives it back. Tab enters a grid, "
+        "Click a head, or L1, L2 ... for all heads of a layer; once more gives it back. Tab enters a grid, "
         "arrow keys walk in it, Space switches."
     )
     return changes

@@ -84,7 +84,7 @@ class Switches {
           button.tabIndex = layer === 0 && column === 1 ? 0 : -1;
           button.dataset.at = JSON.stringify([place, layer, column]);
           button.dataset.kind = grid.kind;
-          if (!column) button.textContent = `layer ${layer + 1}`;
+          if (!column) button.textContent = `L${layer + 1}`;
           return button;
         });
       });
