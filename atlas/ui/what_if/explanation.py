@@ -122,7 +122,8 @@ def chosen_token(page: Page, subject: Subject) -> int:
     st.pills(
         "Token of the translation to explain",
         range(count),
-        format_func=lambda place: _literal(subject.labels[place]),
+        # Numbered, because two options that read the same are one to Streamlit.
+        format_func=lambda place: f"{place + 1} {_literal(subject.labels[place])}",
         required=True,
         **state.widget("word", to_widget=lambda place: place - 1, from_widget=lambda place: place + 1),
     )
