@@ -196,14 +196,11 @@ def gradient_strips(
             hovertemplate=f"{name}<br>norm %{{y:.3f}}<extra></extra>",
             showlegend=False,
         )
+    title = "gradient norm of a batch"
     if clip is not None:
-        figure.add_hline(
-            y=clip,
-            line={"color": style.ink(dark), "width": 1, "dash": "dot"},
-            annotation={"text": f"clipped above {clip:g}", "font": {"color": style.ink(dark)}},
-            annotation_position="top left",
-        )
+        figure.add_hline(y=clip, line={"color": style.ink(dark), "width": 1, "dash": "dot"})
+        title = f"{title}, clipped above {clip:g}"
     names = [style.escape(name).replace(", ", "<br>") for name, _, _ in groups]
     figure.update_xaxes(style.token_axis(names, ticktext=names, tickangle=0))
-    figure.update_yaxes(axis("gradient norm of a batch", dark, rangemode="tozero"))
+    figure.update_yaxes(axis(title, dark, rangemode="tozero"))
     return style.arrange(figure, dark=dark, height=320)

@@ -128,6 +128,7 @@ def test_gradients_and_the_clip() -> None:
     assert list(figure.layout.xaxis.ticktext) == ["a<br>&lt;b&gt;"]
     assert values(figure.data[0]) == [0.5, 2]
     assert figure.layout.shapes[0].y0 == 1
+    assert figure.layout.yaxis.title.text == "gradient norm of a batch, clipped above 1"
     assert not training_smoothing.gradient_strips([("a", np.ones(2), "#2f7fd0")], clip=None).layout.shapes
 
 
