@@ -28,6 +28,7 @@ from atlas.ui.theme import is_dark
 
 _JOB = "atlas.cost.timing"
 _POLL_SECONDS = 0.5
+_PATIENCE_SECONDS = 10.0
 PARTS = {
     "projections": "projections",
     "feed_forward": "feed-forward",
@@ -114,6 +115,8 @@ def _control(page: Page, shown: Shown, longest: int) -> _Measured | None:
             args=(page, shown, longest, about),
         )
         return measured
+    # Not in the fragment, which draws itself anew all the time: a click there can come to nothing.
+    st.button("Stop", icon=":material/stop:", on_click=_stop, args=(measured.job,))
     st.fragment(_progress, run_every=_POLL_SECONDS)(measured.job)
     return measured
 
@@ -135,9 +138,13 @@ def _start(page: Page, shown: Shown, longest: int, about: tuple[Any, ...]) -> No
 def _progress(job: TimingJob) -> None:
     if not job.running:
         st.rerun()
-    with st.container(horizontal=True, vertical_alignment="bottom", width="content"):
-        st.progress(job.share, text=f"{job.share:.0%} measured", width=220)
-        st.button("Stop", icon=":material/stop:", on_click=job.stop, disabled=job.stopped)
+    st.progress(job.share, text=f"{job.share:.0%} measured", width=220)
+
+
+def _stop(job: TimingJob) -> None:
+    """End it, and wait for the slice that is at work, so that the page can draw what was measured."""
+    job.stop()
+    job.join(_PATIENCE_SECONDS)
 
 
 def _times(measured: _Measured) -> StepTimes | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -10,8 +9,7 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from atlas.analysis.cache_memory import BYTES, KNOWN
-from atlas.text.tokenizer import END_ID, SPECIAL_IDS, START_ID, Tokenizer
-from atlas.trace.pieces import label_tokens
+from atlas.text.tokenizer import END_ID
 from atlas.ui import keys
 from atlas.ui.keys import Key
 from atlas.ui.page import Page
@@ -72,19 +70,15 @@ class Shown:
 def shown_translation(page: Page) -> Shown:
     """The best translation of the page's sentence. Where there is none, the page ends with a hint."""
     trace = page.trace
-    path = trace.token_path(int(trace.hypotheses[0])) if len(trace.hypotheses) else ()
-    target = tuple(token for token in path if token != END_ID)
-    if not target:
+    read = trace.target_tokens(int(trace.hypotheses[0])) if len(trace.hypotheses) else ()
+    kept = [token for token in read if token.id != END_ID]
+    if len(kept) < 2:
         page.stop("This model translates the sentence with nothing at all; choose another one above.")
-    tokenizer = page.model.tokenizer
-    source = tuple(tokenizer.source(page.sentence))
-    return Shown(source, target, read_labels(tokenizer, (START_ID, *target)))
-
-
-def read_labels(tokenizer: Tokenizer, ids: Sequence[int]) -> tuple[str, ...]:
-    """Labels of ids that a decoder reads, not escaped."""
-    tokens = label_tokens(None, tokenizer.pieces(list(ids)), list(ids), SPECIAL_IDS)
-    return tuple(token.label for token in tokens)
+    return Shown(
+        source=tuple(token.id for token in trace.source_tokens),
+        target=tuple(token.id for token in kept[1:]),
+        labels=tuple(token.label for token in kept),
+    )
 
 
 def chart(figure: go.Figure, name: str, alt: str) -> None:
