@@ -15,6 +15,7 @@ from atlas.analysis.depth import gradients
 from atlas.analysis.parameter_formulas import BASE, GPT3, count
 from atlas.checkpoint import Bundle, save_bundle
 from atlas.text.tokenizer import Tokenizer
+from atlas.ui.architecture import depth
 from atlas.ui.architecture.tables import millions, short
 from tests.app.conftest import html_of, open_page
 from tests.conftest import tiny_model
@@ -152,6 +153,19 @@ def test_deep_stacks(open_architecture: Open) -> None:
     np.testing.assert_allclose(drawn["post-norm", "x2"], expected.decoder)
     assert short(float(expected.decoder[0])) in html_of(test)
     assert any("First layer against last, 6 layers" in text.value for text in test.markdown)
+
+
+def test_every_depth(open_architecture: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(depth, "DEPTHS", (2, 6))
+    test = open_architecture(built="depth", depth="2", sweep="1")
+    drawn = {trace["name"]: numbers(trace["y"]) for trace in figures(test)[1]["data"]}
+    for norm in ("post", "pre"):
+        found = [gradients(layers, 32, norm, residual=True, seed=1).decoder for layers in (2, 6)]
+        np.testing.assert_allclose(drawn[f"{norm}-norm, last layer"], [one[-1] for one in found])
+        np.testing.assert_allclose(drawn[f"{norm}-norm, first layer"], [one[0] for one in found])
+    post = drawn["post-norm, last layer"]
+    assert f"2 to 6 layers: post-norm × {post[1] / post[0]:.2f}" in html_of(test)
+    assert "here × 0.58" in html_of(test)
 
 
 @pytest.mark.parametrize(
