@@ -20,7 +20,7 @@ _TIMES = "atlas.architecture.times"
 
 def show(page: Page) -> None:
     """Exact operation counts for 1 to 16 heads of one width, and how long they took here."""
-    st.subheader("One head or eight: the same cost", anchor=False)
+    st.subheader("One head or eight: the same operations", anchor=False)
     st.caption("H heads of width d/H take as many multiply-adds as one of width d. Time them here.")
     state = page.state
     with st.container(horizontal=True, vertical_alignment="bottom"):
