@@ -226,6 +226,16 @@ def test_a_measurement_runs_and_is_drawn(open_cost: Open) -> None:
     assert "Last step without a cache: work" not in metrics(test)
 
 
+def test_a_measurement_that_is_stopped_is_drawn_as_far_as_it_came(open_cost: Open) -> None:
+    test = open_cost(cost="time", time_length="512", time_rounds="5")
+    next(one for one in test.button if one.label == "Measure on this machine").click().run()
+    next(one for one in test.button if one.label == "Stop").click().run()
+    assert not test.exception
+    assert "what was measured until then is drawn" in html_of(test)
+    assert any(one.label == "Measure again" for one in test.button)
+    assert "time, cache" in test.table[0].value.columns
+
+
 def test_a_model_too_short_to_time(models: Path, open_cost: Open, tokenizer: Tokenizer) -> None:
     save_bundle(Bundle("tiny", "en", "fr", tiny_model(tokenizer, max_length=30), tokenizer), models / "brief")
     assert "reads at most 30 tokens" in html_of(open_cost("brief", cost="time"))
