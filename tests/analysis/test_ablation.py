@@ -114,6 +114,24 @@ def test_every_step_of_a_search_sees_what_a_whole_pass_sees(engine: Engine, kind
         assert abs(searched[1, 3, 2, 1] - 0.75) > 1e-2, "the row before keeps its own weights"
 
 
+def test_a_row_of_cross_attention_is_that_of_every_beam_and_of_its_step_alone() -> None:
+    edits = make_edits([], RowEdit("cross", 0, 1, 4, {2: 1.0}))
+    clock, cross = edits["decoder.0.self.weights"], edits["decoder.0.cross.weights"]
+    even = torch.full((2, 4, 3, 5), 0.2)
+    for keys in (4, 5, 6):
+        step = torch.rand(6, 4, 1, keys)
+        assert torch.equal(clock(step), step)
+        found = cross(even)
+        if keys == 5:
+            assert (found[:, 1, :, 2] == 1).all() and (found[:, 1].sum(-1) == 1).all()
+            assert torch.equal(found[:, [0, 2, 3]], even[:, [0, 2, 3]])
+        else:
+            assert torch.equal(found, even)
+    clock(torch.rand(2, 4, 3, 6))
+    found = cross(even)
+    assert (found[:, 1, 1, 2] == 1).all() and torch.equal(found[:, 1, [0, 2]], even[:, 1, [0, 2]])
+
+
 def test_a_row_keeps_the_proportions_of_the_others() -> None:
     row = torch.tensor([0.1, 0.2, 0.3, 0.4])
     assert torch.allclose(rewrite_row(row, {3: 0.7}, 4), torch.tensor([0.05, 0.1, 0.15, 0.7]))
