@@ -182,6 +182,20 @@ def read_description(path: Path) -> dict[str, Any]:
     return description
 
 
+def identity(description: Mapping[str, Any], weights: str) -> str:
+    """What makes a model the one it is: SHA-256 over its weights, tokenizer and options.
+
+    The same weights read with other options (fewer heads, no positions) are another model.
+
+    Args:
+        description: from :func:`read_description`.
+        weights: name of the file of weights, one of its ``hashes``.
+    """
+    hashes = description["hashes"]
+    parts = (hashes[weights], hashes[TOKENIZER], json.dumps(description["model"], sort_keys=True))
+    return hashlib.sha256("".join(parts).encode()).hexdigest()
+
+
 def load_weights(model: Model, file: Path) -> None:
     """Fill a model from a safetensors file, every key and shape checked.
 
@@ -268,21 +282,20 @@ def load_bundle(path: Path, device: torch.device | None = None, *, step: int | N
                 f"{path}: no snapshot of step {step}; there are {', '.join(map(str, known)) or 'none'}"
             )
         weights = known[step]
-    hashes, stored = description["hashes"], weights.relative_to(path).as_posix()
-    if stored not in hashes:
+    stored = weights.relative_to(path).as_posix()
+    if stored not in description["hashes"]:
         raise BundleError(f"{path / CONFIG}: the field 'hashes' does not name {stored}")
     model = build_model(config)
     load_weights(model, weights)
     model.to(device or torch.device("cpu")).eval()
     texts = {name: _read_text(path / name) for name in (HISTORY, CARD)}
-    identity = hashlib.sha256((hashes[stored] + hashes[TOKENIZER]).encode()).hexdigest()
     return Bundle(
         description["name"],
         description["source_language"],
         description["target_language"],
         model,
         tokenizer,
-        identity,
+        identity(description, stored),
         texts[HISTORY],
         texts[CARD],
         description["training"],

@@ -68,7 +68,7 @@ class Engine:
 
     @property
     def hash(self) -> str:
-        """SHA-256 over weights and tokenizer: equal for equal models."""
+        """SHA-256 over weights, tokenizer and options: equal for equal models."""
         return self._bundle.hash
 
     @property

@@ -369,3 +369,12 @@ def test_a_typed_control_token_is_text_after_loading(tiny_bundle: Path, tokenize
     for text in (*ENGLISH, "</s> <s> <pad>"):
         assert found.encode(text) == tokenizer.encode(text)
         assert min(found.encode(text)) > 2
+
+
+def test_the_same_weights_with_other_options_are_another_model(tiny_bundle: Path, tmp_path: Path) -> None:
+    shutil.copytree(tiny_bundle, tmp_path / "tiny")
+    before = load_bundle(tmp_path / "tiny").hash
+    description = json.loads((tmp_path / "tiny" / "config.json").read_text())
+    description["model"]["heads"] //= 2
+    (tmp_path / "tiny" / "config.json").write_text(json.dumps(description))
+    assert load_bundle(tmp_path / "tiny").hash != before == load_bundle(tiny_bundle).hash

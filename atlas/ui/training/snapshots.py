@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
 import streamlit as st
 
 from atlas.bundles import find_bundles
-from atlas.checkpoint import CONFIG, TOKENIZER, WEIGHTS, load_bundle, read_description, snapshots
+from atlas.checkpoint import CONFIG, WEIGHTS, identity, load_bundle, read_description, snapshots
 from atlas.engine import Engine
 from atlas.errors import AtlasError
 from atlas.model import pick_device
@@ -82,10 +81,6 @@ def snapshot_hashes(path: Path) -> set[str]:
     Raises:
         BundleError: its description is damaged.
     """
-    hashes = read_description(path)["hashes"]
+    description = read_description(path)
     files = [WEIGHTS, *(f"snapshots/{file.name}" for file in snapshots(path).values())]
-    return {
-        hashlib.sha256((hashes[name] + hashes[TOKENIZER]).encode()).hexdigest()
-        for name in files
-        if name in hashes
-    }
+    return {identity(description, name) for name in files if name in description["hashes"]}
