@@ -49,20 +49,15 @@ _NAMES: Final = {"relu": ("ReLU", "GELU"), "gelu": ("GELU", "ReLU")}
 
 
 def show_maths(shown: Shown) -> None:
-    """Formulas with their sources, and the article's feed-forward fragment beside its own formula."""
-    box = st.expander("The maths", key="forward.maths", on_change="rerun")
-    if not box.open:
-        return
-    with box:
+    """Formulas with their sources; in a feed-forward stage also an article's fragment beside its formula."""
+    with st.expander("The maths"):
         st.markdown(MATHS)
-        _activation(shown)
+        if shown.stage.kind == "ffn":
+            _activation(shown, shown.stage.side, shown.stage.layer)
 
 
-def _activation(shown: Shown) -> None:
+def _activation(shown: Shown, side: Side, layer: int) -> None:
     """ReLU is in the formula of LLM Atlas, part 4, GELU in its code: what the difference does here."""
-    stage = shown.stage
-    side: Side = stage.side if stage.kind == "ffn" else "decoder"
-    layer = stage.layer if stage.kind == "ffn" else shown.config.decoder_layers - 1
 
     def find(engine: Engine) -> tuple[Swap, np.ndarray]:
         swap = activation_swap(engine.model, shown.done, side, layer, shown.following)
