@@ -44,6 +44,7 @@ def test_the_page_by_keyboard_alone(visitor: Visitor) -> None:
     page.wait_for_url(re.compile(r"[?&]cost=without(&|$)"))
     expect(page.get_by_text("No bundle here carries the measurement")).to_be_visible()
     visit.wait()
+    tab_to(page, "Trained without it")
     page.keyboard.press("ArrowRight")
     page.keyboard.press("Space")
     page.wait_for_url(re.compile(r"[?&]cost=cache(&|$)"))
