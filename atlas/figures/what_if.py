@@ -127,6 +127,7 @@ def moved_maps(
                 xgap=2,
                 ygap=2,
                 texttemplate="%{z:.0%}" if heads <= _LABELLED else None,
+                textfont={"size": 10},
                 hovertemplate="layer %{y} · head %{x}<br>%{z:.2%} of its attention moved<extra></extra>",
                 showscale=column == len(kinds),
                 colorbar={"thickness": 10, "outlinewidth": 0, "tickformat": ".0%", "nticks": 4},

@@ -23,6 +23,7 @@ from atlas.ui.attention.choice import show_new_notices
 from atlas.ui.markup import notice, show_facts
 from atlas.ui.page import Page
 from atlas.ui.theme import is_dark
+from atlas.ui.what_if.outcome import signed
 from atlas.ui.what_if.subject import Subject, chart, subject_of
 
 SHORT: Final[dict[str, str]] = {
@@ -88,16 +89,11 @@ def explanation(page: Page) -> None:
         "readings",
         f"Share of each source word in token {token + 1} of the translation, by seven readings",
     )
-    show_facts(
-        [
-            "blue: for the token, orange: against it",
-            "framed: the top word",
-            f"leaving out {labels[tops[-1]]} changes log p by {-found.scores[-1, token, tops[-1]]:+.2f} nats"
-            if tops
-            else "no word to leave out",
-            f"log p {found.logprobs[token]:.3f}",
-        ]
-    )
+    facts = ["blue: for the token, orange: against it", "framed: the top word"]
+    if tops:
+        lost = signed(-found.scores[-1, token, tops[-1]])
+        facts.append(f"leaving out “{labels[tops[-1]]}” changes log p by {lost} nats")
+    show_facts([*facts, f"log p of the token {signed(found.logprobs[token])}"])
     layer = middle_layer(page.model.config.decoder_layers) + 1
     if len(real) < FEWEST:
         notice(f"Ranks need at least {FEWEST} words; this sentence has {len(real)}.")
@@ -179,18 +175,19 @@ def comparison(
     with right:
         st.subheader("Against leaving each word out", anchor=False)
         lines = [
-            "| reading | ρ, this token | ρ, mean over tokens | same top word |",
+            "| reading | ρ, this token | ρ, mean | same top word |",
             "|:--|--:|--:|--:|",
             *(
                 f"| {METHODS[item.method]} | {_rho(item.now)} | {_rho(item.mean)} "
-                f"| {item.same_top} of {item.tokens} tokens |"
+                f"| {item.same_top} of {item.tokens} |"
                 for item in agreed
             ),
         ]
         st.markdown("\n".join(lines))
         st.caption(
             f"Spearman's ρ over {shares.shape[-1]} words, 1 the same order, 0 none; "
-            f"the mean is over {agreed[0].defined} tokens. Predicted here: " + _literal(subject.labels[token])
+            f"the last two columns are over {agreed[0].tokens} tokens. Predicted here: "
+            + _literal(subject.labels[token])
         )
 
 

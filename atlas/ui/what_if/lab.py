@@ -16,7 +16,8 @@ from atlas.analysis.what_if import Consequence, consequence
 from atlas.figures import what_if as figures
 from atlas.trace import Trace
 from atlas.ui.attention.choice import show_new_notices
-from atlas.ui.markup import notice, show_facts
+from atlas.ui.differences import show_difference
+from atlas.ui.markup import show_facts
 from atlas.ui.page import Page
 from atlas.ui.theme import is_dark
 from atlas.ui.what_if.address import BRUSHES, Changes, read_row, tidy, write_changes, write_row
@@ -50,15 +51,20 @@ def laboratory(page: Page) -> None:
     """The controls, and below them what the changed model does."""
     subject = subject_of(page)
     axes = subject.axes(page)
+    first = st.container()
     changes = head_controls(page, axes)
     row = row_part(page, axes)
     active = row if row and row.weights else None
     if not changes and active is None:
-        notice(
-            "Nothing is changed yet. Switch a head above, and the translation appears here beside its own."
-        )
+        with first:
+            show_difference(("As trained", subject.text), ("Changed", subject.text))
+            show_facts(["Nothing is changed yet. Switch a head, and read here what the model then says."])
     else:
-        outcome(page, subject, axes, changes, active)
+        changed, forced = run(page, subject, changes, active)
+        with first:
+            translations(subject, changed, forced)
+            show_facts([summary(changes, active)])
+        outcome(page, subject, axes, (changes, active), changed, forced)
     with st.expander("The maths"):
         st.markdown(MATHS)
 
@@ -167,8 +173,8 @@ def row_part(page: Page, axes: Axes) -> RowEdit | None:
         return row_controls(page, axes)
 
 
-def outcome(page: Page, subject: Subject, axes: Axes, changes: Changes, row: RowEdit | None) -> None:
-    """What the changed model does, beside what it does as trained."""
+def run(page: Page, subject: Subject, changes: Changes, row: RowEdit | None) -> tuple[Trace, Consequence]:
+    """The search of the changed model, and what it makes of the translation found as trained."""
     asked = (write_changes(changes), write_row(row))
     changed: Trace = page.study(
         "what_if.search",
@@ -186,21 +192,28 @@ def outcome(page: Page, subject: Subject, axes: Axes, changes: Changes, row: Row
             engine.model, subject.source, subject.target, make_edits(changes, row)
         ),
     )
-    show_facts([summary(changes, row)])
-    translations(subject, changed, forced)
-    left, right = st.columns(2, gap="large")
-    with left:
-        st.subheader("How likely the original still is, token by token", anchor=False)
-        figure = figures.logprob_change(subject.labels, forced.before, forced.after, dark=is_dark())
-        chart(figure, "logprob", "Change of the log-probability of each token of the original translation")
-    with right:
-        st.subheader("Where attention moved", anchor=False)
-        places = [(change.kind, change.layer, change.head) for change in changes]
-        if row:
-            places.append((row.kind, row.layer, row.head))
-        figure = figures.moved_maps(forced.moved, changed=places, dark=is_dark())
-        chart(figure, "moved", "Share of each head's attention that moved, layer by head")
-        st.caption("Share of its weight that a head moved to other keys, mean over queries; framed: changed.")
+    return changed, forced
+
+
+def outcome(
+    page: Page,
+    subject: Subject,
+    axes: Axes,
+    change: tuple[Changes, RowEdit | None],
+    changed: Trace,
+    forced: Consequence,
+) -> None:
+    """What the changed model does, in pictures."""
+    st.subheader("How likely the original still is, token by token", anchor=False)
+    figure = figures.logprob_change(subject.labels, forced.before, forced.after, dark=is_dark())
+    chart(figure, "logprob", "Change of the log-probability of each token of the original translation")
+    st.subheader("Where attention moved", anchor=False)
+    places: list[tuple[str, int, int]] = [(head.kind, head.layer, head.head) for head in change[0]]
+    if change[1]:
+        places.append((change[1].kind, change[1].layer, change[1].head))
+    figure = figures.moved_maps(forced.moved, changed=places, dark=is_dark())
+    chart(figure, "moved", "Share of each head's attention that moved, layer by head")
+    st.caption("Share of its weight that a head moved to other keys, mean over queries; framed: changed.")
     trees(page, subject, changed)
     attention_after(page, axes, forced)
 

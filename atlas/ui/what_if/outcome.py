@@ -27,6 +27,11 @@ from atlas.ui.what_if.subject import Subject, chart
 _PICKED = ":material/my_location:"
 
 
+def signed(value: float) -> str:
+    """A change with its sign, to three places."""
+    return f"{value:+.3f}".replace("-", "−")
+
+
 def translations(subject: Subject, changed: Trace, forced: Consequence) -> None:
     """The best translation as trained and changed, with what differs marked, and how likely each is."""
     best = int(changed.hypotheses[0]) if len(changed.hypotheses) else 0
@@ -35,7 +40,7 @@ def translations(subject: Subject, changed: Trace, forced: Consequence) -> None:
     whole = float(forced.after.sum() - forced.before.sum())
     facts = [
         f"original translation: log p {number(float(forced.before.sum()), 3)} as trained",
-        f"{number(float(forced.after.sum()), 3)} changed ({whole:+.3f} nats)",
+        f"{number(float(forced.after.sum()), 3)} changed ({signed(whole)} nats)",
         f"changed translation: log p {number(float(changed.search.cumulative[best]), 3)} changed",
     ]
     if changed.token_path(best) == subject.target:
@@ -58,11 +63,11 @@ def trees(page: Page, subject: Subject, changed: Trace) -> None:
         state["tree_node"] = view.path or (int(changed.search.token[0]),)
         state["tree_step"] = ALL if view.step >= steps else view.step
 
-    left, right = st.columns([1.9, 1], gap="medium")
+    search_tree(drawn(changed), node=node, step=step, on_view=look, key="atlas.what_if.tree")
+    left, right = st.columns(2, gap="large")
     with left:
-        search_tree(drawn(changed), node=node, step=step, on_view=look, key="atlas.what_if.tree")
-    with right:
         hypotheses(page, "Changed", changed, choosable=True)
+    with right:
         hypotheses(page, "As trained", subject.trace, choosable=False)
 
 

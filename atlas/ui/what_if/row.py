@@ -10,7 +10,6 @@ from typing import Any
 import streamlit as st
 
 from atlas.analysis.ablation import Kind, RowEdit
-from atlas.figures.heatmap import KINDS
 from atlas.ui.markup import show_facts
 from atlas.ui.page import Page
 from atlas.ui.what_if.address import LETTERS, read_row, write_row
@@ -95,7 +94,7 @@ def row_controls(page: Page, axes: Axes) -> RowEdit | None:
         st.segmented_control(
             "A row of",
             [NONE, *LETTERS],
-            format_func=lambda kind: KINDS.get(kind, "nothing"),
+            format_func=lambda kind: kind if kind in LETTERS else "nothing",
             required=True,
             **_tied("kind", row.kind if row else NONE, choose_kind),
         )
@@ -105,14 +104,14 @@ def row_controls(page: Page, axes: Axes) -> RowEdit | None:
             "Layer of the row",
             1,
             axes.layers[row.kind],
-            width=120,
+            width=110,
             **_tied("layer", row.layer + 1, lambda n: store(replace(row, layer=n - 1, weights={}))),
         )
         st.number_input(
             "Head of the row",
             1,
             axes.heads,
-            width=120,
+            width=110,
             **_tied("head", row.head + 1, lambda n: store(replace(row, head=n - 1, weights={}))),
         )
         queries = axes.queries[row.kind]
@@ -120,7 +119,7 @@ def row_controls(page: Page, axes: Axes) -> RowEdit | None:
             "Row (query)" if row.kind == "encoder" else "Row (step that predicts)",
             range(len(queries)),
             format_func=_numbered(queries),
-            width=220,
+            width=190,
             **_tied("query", row.row, lambda n: store(replace(row, row=n, weights={}))),
         )
     _key_controls(page, axes, row, store)
