@@ -86,6 +86,6 @@ def test_dark(visitor: Visitor) -> None:
     for ink in inks:
         assert min(map(int, re.findall(r"\d+", ink)[:3])) > 150, ink
     page.get_by_text("The maths").click()
-    expect(page.get_by_text("Softmax's Jacobian")).to_be_visible()
+    expect(page.get_by_text("Softmax's Jacobian.", exact=True)).to_be_visible()
     expect(page.locator(".katex-error")).to_have_count(0)
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
