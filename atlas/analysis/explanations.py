@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from atlas.analysis.passes import ForcedPass, forced_pass
-from atlas.analysis.rank_correlation import spearman
 from atlas.errors import AtlasError
 from atlas.model.layers import DecoderLayer
 from atlas.model.recorder import Recorder
@@ -262,43 +261,3 @@ def average_shares(shares: Numbers) -> NDArray[np.float64]:
     """The mean over tokens of the absolute shares: ``(M, T, W)`` -> ``(M, W)``; rows still sum to 1."""
     averaged: NDArray[np.float64] = np.abs(shares).mean(1)
     return averaged
-
-
-@dataclass(frozen=True)
-class Agreement:
-    """How a reading ranks the words, against leaving each out.
-
-    Attributes:
-        method: a key of :data:`METHODS`.
-        now: Spearman's rank correlation for the chosen token; NaN where it is not defined.
-        mean: the mean of the same over the tokens for which it is defined; NaN if there is none.
-        defined: for how many tokens it is.
-        same_top: for how many tokens both put the same word first.
-        tokens: T.
-    """
-
-    method: str
-    now: float
-    mean: float
-    defined: int
-    same_top: int
-    tokens: int
-
-
-def agreements(shares: Numbers, token: int) -> tuple[Agreement, ...]:
-    """Every reading but the last against the last, which leaves each word out; by absolute share.
-
-    Args:
-        shares: ``(M, T, W)``, of the words alone (without the end mark).
-        token: the chosen one, counted from 0.
-    """
-    sizes = np.abs(shares)
-    truth = sizes[-1]
-    found = []
-    for name, rows in zip(METHODS, sizes[:-1], strict=False):
-        values = np.array([spearman(row, true) for row, true in zip(rows, truth, strict=True)])
-        good = values[np.isfinite(values)]
-        top = int((rows.argmax(-1) == truth.argmax(-1)).sum())
-        mean = float(good.mean()) if len(good) else float("nan")
-        found.append(Agreement(name, float(values[token]), mean, len(good), top, len(rows)))
-    return tuple(found)

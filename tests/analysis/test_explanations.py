@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 import torch
 
+from atlas.analysis.explanation_agreement import agreements
 from atlas.analysis.explanations import (
     METHODS,
-    agreements,
     attention_rollout,
     average_shares,
     cross_attention,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Callable
+from math import nan
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,9 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from atlas import bundles
+from atlas.analysis.explanation_agreement import Agreement
+from atlas.analysis.explanations import METHODS
+from atlas.ui.what_if.explanation import verdict
 from tests.app.conftest import html_of, open_page
 from tests.conftest import ENGLISH
 
@@ -118,7 +122,8 @@ def test_seven_readings_of_one_token(open_lab: Open) -> None:
     assert len(matrix["layout"]["yaxis"]["ticktext"]) == 7
     table = next(text.value for text in test.markdown if "same top word" in text.value)
     assert table.count("\n") == 7 and "of 8 |" in table
-    (said,) = alerts(test)
+    assert alerts(test) == []
+    said = next(part for part in html_of(test).split("\n") if "atlas-verdict" in part)
     assert "first" in said and "ρ = " in said
     test.pills[0].set_value(4).run()
     assert test.query_params["word"] == "5"
@@ -152,3 +157,20 @@ def test_a_recurrent_model_is_told_apart(
     monkeypatch.setenv(bundles.ENVIRONMENT, str(recurrent_bundles["dot"].parent))
     test = open_page("what_if", model="dot", beam="1", limit="4")
     assert not test.exception and "is a recurrent model" in html_of(test)
+
+
+def test_the_verdict_follows_the_numbers() -> None:
+    labels = ["the", "cat", "the", "</s>"]
+    agreed = [
+        Agreement(name, rho, 0.0, 4, 2, 4)
+        for name, rho in zip(METHODS, (0.1, 0.9, -0.5, nan, 0.2, 0), strict=False)
+    ]
+    said = verdict([1] * 7, labels, agreed, against=False)
+    assert said.startswith("All 7 readings put “cat” first.")
+    assert "attention, all layers (ρ = 0.90)" in said
+    assert "furthest: attention × value norms, last but one layer (ρ = -0.50)" in said
+    said = verdict([0, 2, 2, 2, 2, 2, 2], labels, agreed, against=True)
+    assert (
+        "“the” first, and so do 5 of the other 6 readings; not attention, last but one layer (“the”)" in said
+    )
+    assert "The gradient counts its top word against the token." in said

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import html
+from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
 import streamlit as st
 
+from atlas.analysis.explanation_agreement import Agreement, agreements
 from atlas.analysis.explanations import (
     METHODS,
-    Agreement,
     Explanation,
-    agreements,
     average_shares,
     explain,
     middle_layer,
@@ -101,7 +102,9 @@ def explanation(page: Page) -> None:
         shares = found.shares[:, :, real]
         agreed = agreements(shares, token)
         against = bool(now[list(METHODS).index("gradient"), tops[-2]] < 0)
-        notice(verdict([labels[place] for place in tops], agreed, against=against))
+        st.subheader("Do they agree?", anchor=False)
+        said = verdict(tops, labels, agreed, against=against)
+        st.html(f'<div class="atlas-verdict" style="overflow-wrap:anywhere">{html.escape(said)}</div>')
         comparison(page, subject, shares, token, agreed)
     over_all_tokens(found, labels, names)
     st.caption(f"The last but one decoder layer of this model is layer {layer}.")
@@ -131,22 +134,25 @@ def _literal(label: str) -> str:
     return "".join(sign if sign.isalnum() or sign.isspace() else f"\\{sign}" for sign in label)
 
 
-def verdict(tops: list[str], agreed: tuple[Agreement, ...], *, against: bool) -> str:
+def verdict(tops: Sequence[int], labels: Sequence[str], agreed: Sequence[Agreement], *, against: bool) -> str:
     """Plain sentences about where the readings part, made of their numbers.
 
     Args:
-        tops: the top word of each reading, in the order of the readings.
+        tops: the place of the top word of each reading, in the order of the readings.
+        labels: of all words.
         agreed: every reading but the last against leaving words out.
         against: whether the gradient counts its top word against the token.
     """
     truth, readings = tops[-1], list(zip(METHODS, tops[:-1], strict=False))
-    others = [f"{METHODS[name]} (“{top}”)" for name, top in readings if top != truth]
+    others = [f"{METHODS[name]} (“{labels[top]}”)" for name, top in readings if top != truth]
     if others:
         same = len(readings) - len(others)
-        said = f"They disagree. Leaving words out puts “{truth}” first, and so do {same} of the other "
+        said = (
+            f"They disagree. Leaving words out puts “{labels[truth]}” first, and so do {same} of the other "
+        )
         said += f"{len(readings)} readings; not {', '.join(others)}."
     else:
-        said = f"All {len(tops)} readings put “{truth}” first."
+        said = f"All {len(tops)} readings put “{labels[truth]}” first."
     if against:
         said += " The gradient counts its top word against the token."
     known = [item for item in agreed if np.isfinite(item.now)]
