@@ -41,9 +41,11 @@ from $2\pi$ to nearly $2\pi\cdot 10000$.
 **Rotation.** For each $k$ one matrix $M_k$ gives $PE_{pos+k}=M_k\,PE_{pos}$ at every position. It turns each
 pair of dimensions by the angle $\omega_i k$ (the addition theorems of sine and cosine):
 
-$$\begin{pmatrix}\sin\omega_i(pos+k)\\ \cos\omega_i(pos+k)\end{pmatrix}=
+$$
+\begin{pmatrix}\sin\omega_i(pos+k)\\ \cos\omega_i(pos+k)\end{pmatrix}=
 \begin{pmatrix}\cos\omega_i k&\sin\omega_i k\\-\sin\omega_i k&\cos\omega_i k\end{pmatrix}
-\begin{pmatrix}\sin\omega_i\,pos\\ \cos\omega_i\,pos\end{pmatrix}$$
+\begin{pmatrix}\sin\omega_i\,pos\\ \cos\omega_i\,pos\end{pmatrix}
+$$
 
 **Shuffling.** Without positions an encoder reads a set. For any permutation matrix $P$,
 $\mathrm{Enc}(PX)=P\,\mathrm{Enc}(X)$: attention, layer normalisation and the feed-forward network commute

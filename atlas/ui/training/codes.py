@@ -30,8 +30,10 @@ MATHS: Final = r"""
 section 9): with base 2 in bits, with base $e$ in nats. When $p$ is what really comes, a message costs on
 average
 
-$$H(p,q)=-\sum_k p_k\log q_k\;=\;\underbrace{-\sum_k p_k\log p_k}_{H(p)}\;+\;
-\underbrace{\sum_k p_k\log\frac{p_k}{q_k}}_{D(p\,\|\,q)\,\ge\,0}$$
+$$
+H(p,q)=-\sum_k p_k\log q_k\;=\;\underbrace{-\sum_k p_k\log p_k}_{H(p)}\;+\;
+\underbrace{\sum_k p_k\log\frac{p_k}{q_k}}_{D(p\,\|\,q)\,\ge\,0}
+$$
 
 **Training** only moves $q$: it lowers $D$, and cannot go below $H(p)$. With one right token, $p$ is 1
 there and 0 elsewhere, $H(p)=0$, and the cross-entropy is $-\log q_{right}$, the loss of one token.

@@ -24,8 +24,10 @@ $\alpha/K$.
 
 **The least loss** is the entropy of that target, reached when the model says exactly the target:
 
-$$-\Big(1-\alpha+\frac{\alpha}{K}\Big)\log\Big(1-\alpha+\frac{\alpha}{K}\Big)
--(K-1)\frac{\alpha}{K}\log\frac{\alpha}{K}$$
+$$
+-\Big(1-\alpha+\frac{\alpha}{K}\Big)\log\Big(1-\alpha+\frac{\alpha}{K}\Big)
+-(K-1)\frac{\alpha}{K}\log\frac{\alpha}{K}
+$$
 
 **Logits** then differ by $\log\frac{1-\alpha+\alpha/K}{\alpha/K}$ and no more. Without smoothing the loss
 falls as long as the gap grows: there is no best logit. But the gradient at the logits is softmax minus
