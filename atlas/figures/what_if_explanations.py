@@ -82,7 +82,9 @@ def correlations(matrix: Numbers, names: Sequence[str], *, dark: bool = False) -
     """
     if matrix.shape != (len(names), len(names)):
         raise ValueError(f"a matrix {matrix.shape} for {len(names)} readings")
-    written = [["–" if np.isnan(value) else f"{value:.2f}" for value in row] for row in matrix]
+    written = [
+        ["–" if np.isnan(value) else f"{value:.2f}".replace("-", "−") for value in row] for row in matrix
+    ]
     figure = go.Figure(
         go.Heatmap(
             z=matrix,

@@ -168,7 +168,7 @@ def test_the_verdict_follows_the_numbers() -> None:
     said = verdict([1] * 7, labels, agreed, against=False)
     assert said.startswith("All 7 readings put “cat” first.")
     assert "attention, all layers (ρ = 0.90)" in said
-    assert "furthest: attention × value norms, last but one layer (ρ = -0.50)" in said
+    assert "furthest: attention × value norms, last but one layer (ρ = −0.50)" in said
     said = verdict([0, 2, 2, 2, 2, 2, 2], labels, agreed, against=True)
     assert (
         "“the” first, and so do 5 of the other 6 readings; not attention, last but one layer (“the”)" in said

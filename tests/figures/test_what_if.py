@@ -61,7 +61,7 @@ def test_readings_stand_on_one_scale_around_zero() -> None:
 def test_correlations_are_written_and_gaps_marked() -> None:
     matrix = np.array([[1.0, -0.25], [-0.25, np.nan]])
     (cells,) = correlations(matrix, ["a", "b"], dark=True).data
-    assert [list(row) for row in cells.text] == [["1.00", "-0.25"], ["-0.25", "–"]]
+    assert [list(row) for row in cells.text] == [["1.00", "−0.25"], ["−0.25", "–"]]
     assert (cells.zmin, cells.zmax) == (-1, 1)
     with pytest.raises(ValueError, match="1 readings"):
         correlations(matrix, ["a"])

@@ -57,8 +57,8 @@ cross-attention, mean over layers and heads. The decoder's self-attention is not
 (embedding $\sqrt D$ plus position): signed.
 
 **Leaving the word out** $\;\log p(y_t\mid y_{<t},x)-\log p(y_t\mid y_{<t},x_{\setminus w})$ in nats, its
-pieces removed and nothing put in their place (Li et al. 2016): signed, and the only reading that asks the
-model itself.
+pieces removed and nothing put in their place (Li et al. 2016): signed, and the only reading that runs the
+model without the word.
 
 **Rank correlation** Spearman's $\rho$ over the words by absolute share, ties with their mean rank; the end
 mark is left out of ranks and tops, because what is laid on it is laid on no word. Compare Jain and Wallace
@@ -159,8 +159,8 @@ def verdict(tops: Sequence[int], labels: Sequence[str], agreed: Sequence[Agreeme
     if known:
         best, worst = max(known, key=lambda item: item.now), min(known, key=lambda item: item.now)
         said += (
-            f" Closest to leaving out in rank: {METHODS[best.method]} (ρ = {best.now:.2f}); furthest: "
-            f"{METHODS[worst.method]} (ρ = {worst.now:.2f})."
+            f" Closest to leaving out in rank: {METHODS[best.method]} (ρ = {_rho(best.now)}); furthest: "
+            f"{METHODS[worst.method]} (ρ = {_rho(worst.now)})."
         )
     return said
 
@@ -198,7 +198,7 @@ def comparison(
 
 
 def _rho(value: float) -> str:
-    return "–" if np.isnan(value) else f"{value:.2f}"
+    return "–" if np.isnan(value) else f"{value:.2f}".replace("-", "−")
 
 
 def over_all_tokens(found: Explanation, labels: list[str], names: list[str]) -> None:

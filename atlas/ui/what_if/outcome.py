@@ -129,12 +129,11 @@ def attention_after(page: Page, axes: Axes, forced: Consequence) -> None:
         st.segmented_control(
             "Kind of attention",
             list(KINDS),
-            format_func=KINDS.__getitem__,
             required=True,
             **state.widget("kind"),
         )
-        st.number_input("Layer", 1, layers, width=120, **state.widget("layer"))
-        st.selectbox("Head", heads, width=120, **state.widget("head"))
+        st.number_input("Layer", 1, layers, width=110, **state.widget("layer"))
+        st.selectbox("Head", heads, width=110, **state.widget("head"))
         st.button("The head that moved most", icon=_PICKED, key="atlas.what_if.most", on_click=most)
     layer, head = state["layer"], state["head"]
     before = _tile(forced.weights_before[kind][layer - 1], head)
