@@ -4,7 +4,7 @@
 
 PYTHON ?= python3
 PORT ?= 8501
-PYTEST_ARGS ?=
+PYTEST_ARGS ?= --numprocesses auto --dist loadfile
 BIN := .venv/bin
 STAMP := .venv/.installed-by-make
 CHROMIUM ?= /usr/bin/chromium
