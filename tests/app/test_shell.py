@@ -50,6 +50,17 @@ def test_every_page_opens_with_a_translated_sentence(
 
 
 @pytest.mark.parametrize("page", [entry.name for entry in PAGES])
+@pytest.mark.parametrize("text", ["", "\n\t", "🦊" * 3, "the " * 700])
+def test_every_page_lives_on_an_odd_sentence(
+    tiny_bundle: Path, monkeypatch: pytest.MonkeyPatch, page: str, text: str
+) -> None:
+    monkeypatch.setenv(bundles.ENVIRONMENT, str(tiny_bundle))
+    test = open_page(page, text=text, limit="8")
+    assert not test.exception
+    assert test.title
+
+
+@pytest.mark.parametrize("page", [entry.name for entry in PAGES])
 def test_the_address_holds_the_view_defaults_included(open_app: OpenApp, page: str) -> None:
     test = open_app(page)
     assert {name: test.query_params[name] for name in DEFAULTS} == DEFAULTS

@@ -132,7 +132,8 @@ def test_too_many_lines_are_said(open_app: OpenApp) -> None:
 @pytest.mark.case("T5")
 @pytest.mark.parametrize("text", ["", "   ", "\n\t"])
 def test_nothing_to_translate_gets_a_hint(open_app: OpenApp, text: str) -> None:
-    others = [open_app(page, text=text) for page in ("translate", "attention", "beam_search", "positions")]
+    others = [open_app(page, text=text) for page in ("translate", "attention", "beam_search")]
+    others.append(open_app("positions", text=text, part="lab"))
     for test in (type_lines(open_app(), text), *others):
         assert not test.exception
         assert "Write a sentence above" in html_of(test)
