@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from atlas import measurements
-from atlas.checkpoint import load_bundle
+from atlas.checkpoint import load_bundle, snapshots
 from atlas.measurements import Measurement, MeasurementError, load_measurement, save_measurement
 
 SAMPLE = Measurement(
@@ -78,8 +78,12 @@ def test_objects_are_not_stored(tmp_path: Path) -> None:
 
 def test_what_bundles_of_this_repository_carry_belongs_to_them() -> None:
     folder = Path(__file__).resolve().parents[1] / "checkpoints"
-    for file in sorted(folder.glob(f"*/{measurements.FOLDER}/*.npz")):
+    files = sorted(folder.glob(f"*/{measurements.FOLDER}/*.npz"))
+    assert {file.stem for file in files} >= {"calibration", "leak", "lengths", "pronouns", "units"}
+    for file in files:
         bundle = file.parents[1]
-        found = load_measurement(bundle, file.stem, load_bundle(bundle).hash)
+        weights = [None, *snapshots(bundle)]
+        found = load_measurement(bundle, file.stem)
         assert found is not None
+        assert found.model_hash in {load_bundle(bundle, step=step).hash for step in weights}, file
         assert found.command.startswith("atlas measure ")
