@@ -12,8 +12,6 @@ Both models read the same development pairs under teacher forcing, in three ways
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -23,6 +21,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from atlas.analysis.histories import History
 from atlas.errors import AtlasError
 from atlas.measurements import Measurement
 from atlas.model.transformer import Transformer
@@ -161,20 +160,16 @@ def _side(measurement: Measurement, which: str) -> Side:
     )
 
 
-def read_history(text: str, name: str = "history.csv") -> dict[str, NDArray[np.float64]]:
-    """The columns :data:`CURVES` of a bundle's ``history.csv``.
+def curves(history: History) -> dict[str, NDArray[np.float64]]:
+    """The columns :data:`CURVES` of a run.
 
     Raises:
-        LeakError: a column is missing or is not numbers, or there is no line at all.
+        LeakError: one is missing, or has an evaluation without a number.
     """
-    rows = list(csv.DictReader(io.StringIO(text)))
-    try:
-        columns = {column: np.array([float(row[column]) for row in rows]) for column in CURVES}
-    except (KeyError, TypeError, ValueError) as error:
-        raise LeakError(f"{name}: not a history of training with {', '.join(CURVES)}") from error
-    if not rows:
-        raise LeakError(f"{name}: no evaluation in it")
-    return columns
+    for column in CURVES:
+        if column not in history.columns or not np.isfinite(history.columns[column]).all():
+            raise LeakError(f"{history.name}: its history lacks {column}, or a number of it")
+    return {column: history.columns[column] for column in CURVES}
 
 
 @torch.inference_mode()

@@ -76,9 +76,3 @@ def drawn_tokens(distribution: Floats, seed: int, count: int) -> NDArray[np.int6
     """
     numbers = (np.random.default_rng([seed, number]).random() for number in range(count))
     return np.array([token_at(distribution, uniform) for uniform in numbers])
-
-
-def entropy(distribution: Floats) -> float:
-    """``-Σ p log2 p`` in bits, of probabilities ``(V,)``; 0 for a token without any."""
-    some = distribution[distribution > 0]
-    return float(-(some * np.log2(some)).sum())

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from atlas.analysis.attention_steps import Kind, softmax
+from atlas.analysis.information import entropy
 from atlas.analysis.passes import ForcedPass
 from atlas.errors import AtlasError
 from atlas.model.config import TransformerConfig
@@ -29,13 +30,6 @@ WIDTHS = tuple(2**power for power in range(11))
 """The d_k for which random vectors are drawn: 1 to 1024."""
 KEYS = 16
 """Keys that each random query meets."""
-
-
-def entropy(weights: Doubles) -> Doubles:
-    """``-sum_j p_j ln p_j`` over the last axis, in nats; 0 for one sure key, ``ln N`` for N equal ones."""
-    safe = np.where(weights > 0, weights, 1.0)
-    found: Doubles = -(weights * np.log(safe)).sum(axis=-1)
-    return found
 
 
 def jacobian_norm(weights: Doubles) -> Doubles:
@@ -75,7 +69,9 @@ def spread(scores: Sequence[Doubles]) -> Spread:
         return float(np.concatenate([measure(array).ravel() for array in weights]).mean())
 
     rows = sum(array[..., 0].size for array in weights)
-    return Spread(mean(entropy), mean(lambda p: p.max(axis=-1)), mean(jacobian_norm), rows)
+    return Spread(
+        mean(lambda p: entropy(p, math.e)), mean(lambda p: p.max(axis=-1)), mean(jacobian_norm), rows
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,8 +113,8 @@ def random_scores(queries: int, seed: int, widths: Sequence[int] = WIDTHS) -> Ra
                 dots.var(),
                 scaled.var(),
                 variance_error(width, queries),
-                entropy(plain).mean(),
-                entropy(divided).mean(),
+                entropy(plain, math.e).mean(),
+                entropy(divided, math.e).mean(),
                 jacobian_norm(plain).mean(),
                 jacobian_norm(divided).mean(),
             )

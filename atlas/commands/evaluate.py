@@ -96,10 +96,7 @@ def _write_card(checkpoint: str, settings: SearchOptions, result: dict[str, Any]
 def run(
     checkpoint: Annotated[str, typer.Argument(help="A folder, or the name of a bundle.")],
     test: Annotated[Test, typer.Option(help="Held-out sentences to translate.")],
-    source: Annotated[
-        Path | None,
-        typer.Option("--from", help="Folder with the corpus. Otherwise $ATLAS_DATA, then the cache."),
-    ] = None,
+    source: options.Source = None,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Write the translations, a line each.")
     ] = None,

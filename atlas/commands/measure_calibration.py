@@ -136,10 +136,7 @@ def run(
         int | None,
         typer.Option(help="Snapshot of the twin that has seen as much.", show_default="its final weights"),
     ] = None,
-    source: Annotated[
-        Path | None,
-        typer.Option("--from", help="Folder with Multi30k. Otherwise $ATLAS_DATA, then the cache."),
-    ] = None,
+    source: options.Source = None,
     limit: Annotated[
         int | None, typer.Option(help="Only the first sentences.", min=2, show_default="all")
     ] = None,

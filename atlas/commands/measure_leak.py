@@ -38,7 +38,8 @@ def study(
     Raises:
         LeakError: the two do not differ in the mask, a history is not one, or there are no pairs.
     """
-    from atlas.analysis.leak import SENTENCES, LeakStudy, Side, check_comparable, next_token, read_history
+    from atlas.analysis.histories import read_history
+    from atlas.analysis.leak import SENTENCES, LeakStudy, Side, check_comparable, curves, next_token
     from atlas.decoding import SearchOptions
     from atlas.text.batches import EncodedPairs
 
@@ -49,7 +50,7 @@ def study(
         def said(done: int, total: int, place: int = place) -> None:
             report(place * total + done, 2 * total)
 
-        history = read_history(engine.history, f"history of {engine.name}")
+        history = curves(read_history(engine.name, engine.history))
         found = next_token(engine.model, EncodedPairs(pairs, engine.tokenizer), report=said)
         greedy, beam = (
             tuple(one.text for one in engine.translate(list(SENTENCES), SearchOptions(method=method)))
@@ -64,10 +65,7 @@ def run(
     baseline: Annotated[
         str, typer.Option(help="Bundle trained with it; the measurement is kept there.")
     ] = BASELINE,
-    source: Annotated[
-        Path | None,
-        typer.Option("--from", help="Folder with the corpus. Otherwise $ATLAS_DATA, then the cache."),
-    ] = None,
+    source: options.Source = None,
     limit: Annotated[
         int | None, typer.Option(help="Only the first development pairs.", min=1, show_default="all")
     ] = None,

@@ -66,10 +66,7 @@ def _table(name: str, facts: dict[str, Any], arrays: dict[str, Any]) -> None:
 
 def run(
     bundles: Annotated[list[str], typer.Argument(help="Folders, or names of bundles.")],
-    source: Annotated[
-        Path | None,
-        typer.Option("--from", help="Folder with Multi30k. Otherwise $ATLAS_DATA, then the cache."),
-    ] = None,
+    source: options.Source = None,
     limit: Annotated[
         int | None, typer.Option(help="Only the first sentences.", min=1, show_default="all")
     ] = None,

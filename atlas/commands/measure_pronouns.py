@@ -127,10 +127,7 @@ def _table(facts: dict[str, Any], arrays: dict[str, Any]) -> None:
 
 def run(
     checkpoint: Annotated[str, typer.Argument(help="A folder, or the name of a bundle.")],
-    source: Annotated[
-        Path | None,
-        typer.Option("--from", help="Folder with the corpora. Otherwise $ATLAS_DATA, then the cache."),
-    ] = None,
+    source: options.Source = None,
     most: Annotated[int, typer.Option(help="Most sentences for each pronoun.", min=1)] = 500,
     as_json: options.Json = False,
 ) -> None:

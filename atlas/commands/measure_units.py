@@ -51,10 +51,7 @@ def _held_out(bundle: Bundle, source: Path | None, count: int) -> tuple[list[Pai
 
 def run(
     checkpoint: Annotated[str, typer.Argument(help="A folder, or the name of a bundle.")],
-    source: Annotated[
-        Path | None,
-        typer.Option("--from", help="Folder with the corpus. Otherwise $ATLAS_DATA, then the cache."),
-    ] = None,
+    source: options.Source = None,
     sentences: Annotated[int, typer.Option(help="Sentences to read, at most.", min=1)] = 1000,
     as_json: options.Json = False,
 ) -> None:

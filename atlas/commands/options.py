@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -46,6 +47,10 @@ Checkpoint = Annotated[
         help="Bundle: a folder, or the name of one that is found in $ATLAS_CHECKPOINTS or ./checkpoints.",
         show_default="en-fr",
     ),
+]
+Source = Annotated[
+    Path | None,
+    typer.Option("--from", help="Folder with the corpora. Otherwise $ATLAS_DATA, then the cache."),
 ]
 Json = Annotated[
     bool, typer.Option("--json", help="Print one JSON object and nothing else on standard output.")

@@ -9,12 +9,11 @@ from atlas.errors import AtlasError
 from atlas.figures.alternatives import Alternatives, alternatives_figure, compared, next_tokens
 from atlas.figures.heatmap import HeadMap, heatmap
 from atlas.trace import Trace, TraceError, view
+from atlas.ui.chart import chart
 from atlas.ui.markup import show_facts, show_translation
 from atlas.ui.page import Page
 from atlas.ui.search_state import ALL, INSTEAD, NEXT, drawn
 from atlas.ui.theme import is_dark
-
-_PLAIN = {"displayModeBar": False}
 
 
 def node_panel(page: Page, trace: Trace, node: int) -> None:
@@ -84,12 +83,10 @@ def _alternatives(page: Page, trace: Trace, node: int) -> None:
         return
     chosen = int(trace.search.token[node]) if beside == INSTEAD else None
     st.caption("Coloured by what the search did with it; pale: the search never compared it.")
-    st.plotly_chart(
+    chart(
         alternatives_figure(found, chosen=chosen, dark=is_dark()),
-        width="stretch",
-        key="atlas.search.alternatives",
-        config=_PLAIN,
-        alt="The ten likeliest tokens with their probabilities, coloured by what the search did with each",
+        "atlas.search.alternatives",
+        "The ten likeliest tokens with their probabilities, coloured by what the search did with each",
     )
 
 
@@ -171,12 +168,10 @@ def node_attention(page: Page, trace: Trace, node: int) -> None:
         kind="cross",
         rows="token predicted",
     )
-    st.plotly_chart(
+    chart(
         heatmap(picture, chosen=(len(seen.queries) - 1,), dark=is_dark()),
-        width="stretch",
-        key="atlas.search.cross",
-        config=_PLAIN,
-        alt="Cross-attention along the path to the chosen node: what the model looked at for each token",
+        "atlas.search.cross",
+        "Cross-attention along the path to the chosen node: what the model looked at for each token",
     )
     st.caption(seen.note)
     path = ".".join(map(str, trace.token_path(node)))

@@ -8,10 +8,10 @@ import streamlit as st
 from atlas.analysis.distinct import Closest, closest_rows, shift_distances, smallest_by_width
 from atlas.analysis.positions import published_table
 from atlas.figures import distinct as figures
+from atlas.ui.chart import chart
 from atlas.ui.markup import show_facts
 from atlas.ui.models import SharedEngine
 from atlas.ui.page import Page
-from atlas.ui.position_pictures import chart
 from atlas.ui.theme import is_dark
 
 LENGTHS = (2, 3, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000)
@@ -85,7 +85,9 @@ def distinct_section(page: Page, engine: SharedEngine) -> None:
             name = f"this model's {engine.config.positions} table, D = {engine.config.width}"
             curves.append((name, own.distance, own.first, own.second))
         figure = figures.distance_by_length(curves, length=length, dark=dark)
-        chart(figure, "distinct", "Smallest distance between two positions by the number of positions")
+        chart(
+            figure, "positions.distinct", "Smallest distance between two positions by the number of positions"
+        )
         if own is not None:
             rows = len(own.distance) + 1
             distance, a, b = own.among(rows)
@@ -101,7 +103,7 @@ def distinct_section(page: Page, engine: SharedEngine) -> None:
         figure = figures.distance_by_width(
             WIDTHS, values, apart, length=length, width=engine.config.width, dark=dark
         )
-        chart(figure, "widths", f"Smallest distance among {length} positions by width")
+        chart(figure, "positions.widths", f"Smallest distance among {length} positions by width")
         show_facts(
             [f"at D = {one} the closest are {k:,} apart" for one, k in zip(WIDTHS, apart[:3], strict=False)]
         )

@@ -6,12 +6,13 @@ import streamlit as st
 
 from atlas.analysis.positions import ShuffleResult
 from atlas.figures import positions as figures
+from atlas.ui.chart import chart
 from atlas.ui.differences import show_difference
 from atlas.ui.markup import notice, show_facts
 from atlas.ui.models import SharedEngine
 from atlas.ui.page import Page
 from atlas.ui.position_experiments import Encoding, shuffle, translate
-from atlas.ui.position_pictures import MOST_SHOWN, at_most, chart
+from atlas.ui.position_pictures import MOST_SHOWN, at_most
 from atlas.ui.theme import is_dark
 
 LARGEST_SEED = 9999
@@ -41,7 +42,11 @@ def shuffle_lab(page: Page, engine: SharedEngine, has_positions: bool) -> None:
             result.without_positions,
             dark=is_dark(),
         )
-        chart(figure, "shuffle", "Largest difference of each token's vector, with positions and without")
+        chart(
+            figure,
+            "positions.shuffle",
+            "Largest difference of each token's vector, with positions and without",
+        )
     shown: list[tuple[Encoding, str]] = [("trained", "without positions")]
     if has_positions:
         shown = [("trained", "with positions"), ("zero", "without positions")]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-import plotly.graph_objects as go
 import streamlit as st
 
 from atlas.analysis.positions import (
@@ -16,6 +15,7 @@ from atlas.analysis.positions import (
     wavelengths,
 )
 from atlas.figures import positions as figures
+from atlas.ui.chart import chart
 from atlas.ui.markup import notice, show_facts
 from atlas.ui.models import SharedEngine
 from atlas.ui.page import Page
@@ -29,13 +29,6 @@ MOST_SHOWN = 500
 def at_most(limit: int) -> Callable[[int], int]:
     """Keep a widget inside a range that another control sets; the value chosen is not forgotten."""
     return lambda value: min(value, limit)
-
-
-def chart(figure: go.Figure, name: str, alt: str) -> None:
-    """A figure with a key of its own and words for those who do not see it."""
-    st.plotly_chart(
-        figure, width="stretch", key=f"positions.{name}", alt=alt, config={"displayModeBar": False}
-    )
 
 
 def shown_table(page: Page, engine: SharedEngine) -> np.ndarray:
@@ -74,12 +67,14 @@ def table_pictures(page: Page, table: np.ndarray, kind: str, tokens: int) -> Non
         dimensions = chosen_dimensions(page, width)
         chart(
             figures.curves(table, dimensions, dark=dark),
-            "curves",
+            "positions.curves",
             "Value of the chosen dimensions by position",
         )
     with right:
         st.subheader("The whole table", anchor=False)
-        chart(figures.table_heatmap(table, dark=dark), "heatmap", "Every value, position by dimension")
+        chart(
+            figures.table_heatmap(table, dark=dark), "positions.heatmap", "Every value, position by dimension"
+        )
     left, right = st.columns(2)
     with left:
         st.subheader("Wavelengths", anchor=False)
@@ -88,13 +83,13 @@ def table_pictures(page: Page, table: np.ndarray, kind: str, tokens: int) -> Non
         else:
             waves = wavelengths(width)
             figure = figures.wavelength_curve(waves, length=len(table), tokens=tokens, dark=dark)
-            chart(figure, "wavelengths", "Positions until a dimension repeats, by dimension")
+            chart(figure, "positions.wavelengths", "Positions until a dimension repeats, by dimension")
             show_facts([f"shortest {waves[0]:.2f} positions", f"longest {waves[-1]:,.0f} positions"])
     with right:
         st.subheader("Dot product against distance", anchor=False)
         profile = distance_profile(table)
         figure = figures.distance_curve(profile.distance, profile.mean, profile.low, profile.high, dark=dark)
-        chart(figure, "distance", "Dot product of two position vectors by their distance")
+        chart(figure, "positions.distance", "Dot product of two position vectors by their distance")
         spread = float((profile.high - profile.low).max())
         show_facts(
             [f"at distance 0: {profile.mean.max():.2f}", f"widest spread at one distance: {spread:.2g}"]
@@ -132,13 +127,13 @@ def rotation_pictures(page: Page, table: np.ndarray, kind: str) -> None:
         )
         chart(
             plane,
-            "plane",
+            "positions.plane",
             f"Pair {pair} of dimensions as a plane, turned from position {position} by {shift}",
         )
     with right:
         chart(
             figures.rotation_matrix(matrix, dark=dark),
-            "matrix",
+            "positions.matrix",
             f"A corner of the matrix for a shift of {shift}",
         )
     left, right = st.columns(2, vertical_alignment="center")

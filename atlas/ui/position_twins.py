@@ -21,10 +21,10 @@ from atlas.checkpoint import read_description
 from atlas.errors import AtlasError
 from atlas.figures import position_models as figures
 from atlas.measurements import Measurement, load_measurement
+from atlas.ui.chart import chart
 from atlas.ui.markup import notice, show_facts
 from atlas.ui.models import SharedEngine, load_engine
 from atlas.ui.page import Page
-from atlas.ui.position_pictures import chart
 from atlas.ui.theme import is_dark
 
 KINDS = ("sinusoidal", "learned", "none")
@@ -148,7 +148,7 @@ def scores_by_length(page: Page, twins: dict[str, Twin]) -> None:
         within=sum(high <= facts["longest"] for _, _, high in BINS),
         dark=is_dark(),
     )
-    chart(figure, "lengths", f"{score} of the models by the length of the source")
+    chart(figure, "positions.lengths", f"{score} of the models by the length of the source")
     _claim(found)
     show_facts([f"{facts['search']}", ", ".join(facts["tests"]), facts["signature"]])
 
@@ -214,7 +214,7 @@ def learned_rows(twins: dict[str, Twin]) -> None:
             trained = twin.longest if twin.kind == "learned" else None
             figure = figures.row_similarity(row_similarities(table), trained=trained, dark=is_dark())
             st.write(f"{twin.kind}")
-            chart(figure, f"similar.{twin.kind}", f"Cosine between {twin.kind} positions")
+            chart(figure, f"positions.similar.{twin.kind}", f"Cosine between {twin.kind} positions")
             if trained is None:
                 continue
             try:

@@ -11,6 +11,7 @@ from atlas.errors import AtlasError
 from atlas.figures.heatmap import HeadMap, heatmap
 from atlas.trace import Trace, view
 from atlas.ui import bar
+from atlas.ui.chart import chart
 from atlas.ui.markup import notice, show_facts, show_sentence, show_tint_legend, show_translation, tinted
 from atlas.ui.models import TimedTrace
 from atlas.ui.page import Page
@@ -139,12 +140,10 @@ def _details(trace: Trace, index: int) -> None:
             st.caption("This model has no attention to show.")
             return
         st.caption(f"Cross-attention of layer {aligning_layer(trace) + 1}, the mean over its heads")
-        st.plotly_chart(
+        chart(
             cross_attention(trace),
-            width="stretch",
-            key=f"atlas.cross.{index}",
-            config={"displayModeBar": False},
-            alt="Cross-attention: how much each word of the translation looked at each word of the sentence",
+            f"atlas.cross.{index}",
+            "Cross-attention: how much each word of the translation looked at each word of the sentence",
         )
 
 

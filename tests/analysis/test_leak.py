@@ -10,14 +10,15 @@ import pytest
 import torch
 from torch.nn.functional import cross_entropy
 
+from atlas.analysis.histories import read_history
 from atlas.analysis.leak import (
     LeakError,
     LeakStudy,
     NextToken,
     Side,
     check_comparable,
+    curves,
     next_token,
-    read_history,
 )
 from atlas.measurements import load_measurement, save_measurement
 from atlas.model import Transformer
@@ -117,8 +118,8 @@ def test_only_a_pair_that_differs_in_the_mask_is_compared(tokenizer: Tokenizer) 
         check_comparable(blind, blind)
 
 
-def test_a_history_is_read() -> None:
-    columns = read_history(HISTORY)
+def test_the_curves_of_a_history() -> None:
+    columns = curves(read_history("run", HISTORY))
     assert {name: column.tolist() for name, column in columns.items()} == {
         "step": [20, 40],
         "train_loss": [8.5, 6.5],
@@ -127,15 +128,23 @@ def test_a_history_is_read() -> None:
     }
 
 
-@pytest.mark.parametrize("text", ["", "step\n1\n", "step,train_loss,development_loss,bleu\n", "not a table"])
-def test_a_history_that_is_none(text: str) -> None:
-    with pytest.raises(LeakError, match="of x: "):
-        read_history(text, "of x")
+@pytest.mark.parametrize("text", ["step\n1\n", "step,train_loss,development_loss,bleu\n1,2,3,\n"])
+def test_a_history_without_its_curves(text: str) -> None:
+    with pytest.raises(LeakError, match="x: its history lacks (train_loss|bleu)"):
+        curves(read_history("x", text))
 
 
 def side(name: str) -> Side:
     found = NextToken(0.1, 9.5, 0.98, 0.03, 0.97, 1234, 100)
-    return Side(name, f"hash of {name}", 340, found, read_history(HISTORY), ("Un chien.",), ("Un chat.",))
+    return Side(
+        name,
+        f"hash of {name}",
+        340,
+        found,
+        curves(read_history(name, HISTORY)),
+        ("Un chien.",),
+        ("Un chat.",),
+    )
 
 
 def test_a_study_is_kept_and_read_again(tmp_path: Path) -> None:

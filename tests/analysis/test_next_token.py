@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from atlas.analysis.next_token import drawn_tokens, entropy, next_token
+from atlas.analysis.next_token import drawn_tokens, next_token
 from atlas.analysis.passes import forced_pass
 from atlas.decoding import SearchOptions
 from atlas.decoding.sampling import sample
@@ -78,9 +78,3 @@ def test_draws_follow_the_distribution_and_the_seed():
     np.testing.assert_allclose(shares, distribution, atol=4 * math.sqrt(0.25 / 4000))
     np.testing.assert_array_equal(draws[:50], drawn_tokens(distribution, 7, 50))
     assert drawn_tokens(distribution, 8, 50).tolist() != draws[:50].tolist()
-
-
-def test_entropy_in_bits():
-    assert entropy(np.full(8, 1 / 8)) == pytest.approx(3)
-    assert entropy(np.array([0.0, 1.0])) == 0
-    assert entropy(np.array([0.5, 0.25, 0.25])) == pytest.approx(1.5)

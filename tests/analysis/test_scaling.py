@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from atlas.analysis.attention_steps import WANTED
+from atlas.analysis.information import entropy
 from atlas.analysis.passes import forced_pass
 from atlas.analysis.scaling import (
     WIDTHS,
     divisor_curves,
     divisors,
-    entropy,
     jacobian_norm,
     own_variance,
     random_scores,
@@ -42,13 +42,13 @@ def engine(tiny_bundle: Path) -> Engine:
 @pytest.mark.parametrize("count", [2, 5, 16])
 def test_equal_weights(count: int) -> None:
     weights = np.full(count, 1 / count)
-    assert entropy(weights) == pytest.approx(math.log(count))
+    assert entropy(weights, math.e) == pytest.approx(math.log(count))
     assert jacobian_norm(weights) == pytest.approx(math.sqrt(count - 1) / count)
 
 
 def test_one_sure_key() -> None:
     weights = np.array([0.0, 1.0, 0.0])
-    assert entropy(weights) == 0
+    assert entropy(weights, math.e) == 0
     assert jacobian_norm(weights) == 0
 
 
@@ -60,7 +60,7 @@ def test_the_closed_form_is_the_norm_of_the_jacobian_of_pytorch(scores: np.ndarr
     assert jacobian_norm(weights) == pytest.approx(float(jacobian.norm()), abs=2e-8)
     assert jacobian_norm(weights) <= 0.5 + 1e-12
     expected = float(torch.distributions.Categorical(logits=vector).entropy())
-    assert entropy(weights) == pytest.approx(expected, abs=1e-9)
+    assert entropy(weights, math.e) == pytest.approx(expected, abs=1e-9)
 
 
 def test_random_vectors_have_the_variance_of_the_closed_form() -> None:

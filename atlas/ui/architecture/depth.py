@@ -10,6 +10,7 @@ from atlas.errors import AtlasError
 from atlas.figures.architecture_gradients import Curve, depths, gradients
 from atlas.ui import keys
 from atlas.ui.architecture.tables import short, show_table
+from atlas.ui.chart import chart
 from atlas.ui.markup import show_facts
 from atlas.ui.page import Page
 from atlas.ui.theme import is_dark
@@ -65,12 +66,10 @@ def show(page: Page) -> None:
         figure = gradients(
             [Curve(one.norm, one.residual, one.encoder, one.decoder) for one in found], dark=is_dark()
         )
-        st.plotly_chart(
+        chart(
             figure,
-            width="stretch",
-            key="architecture.gradients",
-            alt="Gradient norm by layer, encoder and decoder, for post- and pre-norm",
-            config={"displayModeBar": False},
+            "architecture.gradients",
+            "Gradient norm by layer, encoder and decoder, for post- and pre-norm",
         )
         _ratios(found)
         st.toggle("Every depth from 2 to 100 layers (some seconds)", **state.widget("sweep"))
@@ -141,12 +140,10 @@ def _sweep(page: Page) -> None:
         for which, place in (("last", -1), ("first", 0)):
             values = np.array([kinds[depth][norm, True].decoder[place] for depth in DEPTHS])
             series[f"{norm}-norm, {which} layer"] = (norm, which, values)
-    st.plotly_chart(
+    chart(
         depths(DEPTHS, series, dark=is_dark()),
-        width="stretch",
-        key="architecture.sweep",
-        alt="Gradient norm of the first and the last decoder layer by number of layers",
-        config={"displayModeBar": False},
+        "architecture.sweep",
+        "Gradient norm of the first and the last decoder layer by number of layers",
     )
     fall = {
         norm: series[f"{norm}-norm, last layer"][2][-1] / series[f"{norm}-norm, last layer"][2][0]

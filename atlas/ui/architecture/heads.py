@@ -8,6 +8,7 @@ from atlas.analysis.head_cost import HEADS, REPEATS, HeadTime, operations, time_
 from atlas.figures.architecture_charts import head_times
 from atlas.ui import keys
 from atlas.ui.architecture.tables import show_table
+from atlas.ui.chart import chart
 from atlas.ui.markup import show_facts
 from atlas.ui.page import Page
 from atlas.ui.theme import is_dark
@@ -64,12 +65,10 @@ def show(page: Page) -> None:
             [one.softmax for one in times],
             dark=is_dark(),
         )
-        st.plotly_chart(
+        chart(
             figure,
-            width="stretch",
-            key="architecture.heads",
-            alt="Milliseconds of one attention layer by number of heads",
-            config={"displayModeBar": False},
+            "architecture.heads",
+            "Milliseconds of one attention layer by number of heads",
         )
     show_facts(seen(times))
 

@@ -13,6 +13,7 @@ from atlas.ui import keys
 from atlas.ui.architecture.destinations import destination
 from atlas.ui.architecture.tables import show_table
 from atlas.ui.attention.choice import LAYER, show_new_notices
+from atlas.ui.chart import chart
 from atlas.ui.components.architecture import architecture
 from atlas.ui.markup import show_facts
 from atlas.ui.page import Page
@@ -106,12 +107,10 @@ def _parameters(page: Page, parts: tuple[Block, ...]) -> None:
     st.subheader("Where the parameters are", anchor=False)
     st.caption("Counted from the weights of the loaded model; the formulas leave out biases and norms.")
     figure = parameter_bars({page.model.name: shares(parts)}, dark=is_dark())
-    st.plotly_chart(
+    chart(
         figure,
-        width="stretch",
-        key="architecture.shares",
-        alt="Parameters of the model by part",
-        config={"displayModeBar": False},
+        "architecture.shares",
+        "Parameters of the model by part",
     )
     rows, sums = [], [0, 0, 0]
     for row in compare(config, parts):

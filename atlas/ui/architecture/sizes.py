@@ -22,6 +22,7 @@ from atlas.errors import AtlasError
 from atlas.figures.architecture_charts import growth, parameter_bars
 from atlas.ui import keys
 from atlas.ui.architecture.tables import millions, printed, show_table
+from atlas.ui.chart import chart
 from atlas.ui.markup import show_facts
 from atlas.ui.page import Page
 from atlas.ui.theme import is_dark
@@ -145,12 +146,10 @@ def _size_lab(page: Page) -> None:
             width=recipe.width,
             dark=is_dark(),
         )
-        st.plotly_chart(
+        chart(
             figure,
-            width="stretch",
-            key="architecture.growth",
-            alt="Parameters against width",
-            config={"displayModeBar": False},
+            "architecture.growth",
+            "Parameters against width",
         )
     show_facts(
         [
@@ -234,12 +233,10 @@ def show_experts(page: Page) -> None:
         st.metric("Active for one token", millions(active.total), help=f"{active.total:,}")
     with right:
         rows = {"one network": _parts(dense), "active": _parts(active), "total": _parts(total)}
-        st.plotly_chart(
+        chart(
             parameter_bars(rows, dark=is_dark()),
-            width="stretch",
-            key="architecture.experts",
-            alt="Parameters without experts, active and in total",
-            config={"displayModeBar": False},
+            "architecture.experts",
+            "Parameters without experts, active and in total",
         )
     show_facts(
         [

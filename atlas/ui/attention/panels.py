@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import plotly.graph_objects as go
 import streamlit as st
 
 from atlas.errors import AtlasError
@@ -16,18 +15,12 @@ from atlas.figures.lines import lines_payload
 from atlas.figures.mosaic import SCALES, HeadGrid, mosaic_payload
 from atlas.ui.attention.choice import Located, describe, locate, read_choice, setter
 from atlas.ui.attention.controls import choose_head, query_words, toggle_word
+from atlas.ui.chart import chart
 from atlas.ui.components import head_lines_view, heads_canvas
 from atlas.ui.markup import show_sentence
 from atlas.ui.page import Page
 from atlas.ui.state import ViewState
 from atlas.ui.theme import is_dark
-
-
-def chart(figure: go.Figure, key: str, alt: str) -> None:
-    """A Plotly figure at the width of its column, described for those who do not see it."""
-    st.plotly_chart(
-        figure, theme="streamlit", key=key, alt=alt, config={"displaylogo": False, "displayModeBar": False}
-    )
 
 
 def all_heads(state: ViewState, grid: HeadGrid, column: int) -> None:

@@ -7,8 +7,9 @@ import streamlit as st
 from atlas.analysis.cache_memory import readable
 from atlas.analysis.prefill import PrefillCheck, check_prefill
 from atlas.figures import cost_cache as figures
+from atlas.ui.chart import chart
 from atlas.ui.components.stepper import stepper
-from atlas.ui.cost.view import Shown, chart, small
+from atlas.ui.cost.view import Shown, small
 from atlas.ui.markup import show_facts
 from atlas.ui.page import Page
 from atlas.ui.theme import is_dark
@@ -51,7 +52,9 @@ def _passes(page: Page, shown: Shown) -> None:
             st.markdown(f"**{title}**")
             states = figures.passes(tokens, prompt, cached=cached)
             picture = figures.cache_passes(states, shown.labels, prompt, step, dark=is_dark())
-            chart(picture, f"passes.{cached}", f"Passes and tokens, {title.lower()}, up to {names[step]}")
+            chart(
+                picture, f"cost.passes.{cached}", f"Passes and tokens, {title.lower()}, up to {names[step]}"
+            )
             done = figures.computed(states, step)
             show_facts(
                 [

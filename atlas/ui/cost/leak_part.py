@@ -10,7 +10,7 @@ from atlas.analysis.leak import NAME, LeakStudy
 from atlas.bundles import find_bundles
 from atlas.figures import cost_leak as figures
 from atlas.measurements import load_measurement
-from atlas.ui.cost.view import chart
+from atlas.ui.chart import chart
 from atlas.ui.differences import show_difference
 from atlas.ui.markup import notice, show_facts, show_sentence
 from atlas.ui.models import SharedEngine
@@ -61,7 +61,7 @@ def _curves(study: LeakStudy) -> None:
         st.subheader("It learns fast, as it seems", anchor=False)
         st.caption("The same recipe twice, with and without the causal mask.")
         histories = {"without": without.history, "baseline": baseline.history}
-        chart(figures.loss_curves(histories, dark=is_dark()), "losses", "Loss of both models by updates")
+        chart(figures.loss_curves(histories, dark=is_dark()), "cost.losses", "Loss of both models by updates")
         show_facts([f"{without.name} and {baseline.name}, dotted: held-out pairs"])
     with right:
         st.subheader("It learns to copy", anchor=False)
@@ -72,7 +72,9 @@ def _curves(study: LeakStudy) -> None:
             for which, side in (("without", without), ("baseline", baseline))
         }
         chart(
-            figures.shares(labels, values, dark=is_dark()), "shares", "Tokens predicted right by both models"
+            figures.shares(labels, values, dark=is_dark()),
+            "cost.shares",
+            "Tokens predicted right by both models",
         )
         show_facts(
             [

@@ -26,7 +26,8 @@ from atlas.engine import Engine
 from atlas.figures import cost_masks as figures
 from atlas.figures.heatmap import HeadMap, heatmap
 from atlas.ui.attention.choice import show_new_notices
-from atlas.ui.cost.view import Shown, chart, small
+from atlas.ui.chart import chart
+from atlas.ui.cost.view import Shown, small
 from atlas.ui.markup import notice, show_facts
 from atlas.ui.page import Page
 from atlas.ui.theme import is_dark
@@ -115,7 +116,7 @@ def _matrices(page: Page, shown: Shown, found: MaskStudy, layer: int, head: int)
         mask = additive_mask(len(shown.labels))
         chart(
             figures.mask_matrix(mask, shown.labels, dark=dark),
-            "matrix",
+            "cost.matrix",
             "The causal mask, 0 or minus infinity",
         )
     with right:
@@ -132,7 +133,7 @@ def _matrices(page: Page, shown: Shown, found: MaskStudy, layer: int, head: int)
             ),
             dark=dark,
         )
-        chart(picture, "weights", f"Decoder self-attention of layer {layer}, head {head}")
+        chart(picture, "cost.weights", f"Decoder self-attention of layer {layer}, head {head}")
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.number_input(
             "Decoder layer", 1, config.decoder_layers, width=130, **page.state.widget("mask_layer")
@@ -173,7 +174,7 @@ def _proof(page: Page, shown: Shown) -> None:
     with left:
         chart(
             figures.change_by_position(shown.labels, found.differences, place, dark=is_dark()),
-            "change",
+            "cost.change",
             f"Change of the logits at each position when token {place} is replaced",
         )
     with right:
@@ -201,7 +202,7 @@ def _ones(found: MaskStudy, shown: Shown) -> None:
             picture = figures.mask_matrix(
                 additive_mask(count, allowed), shown.labels[:count], dark=is_dark(), height=300
             )
-            chart(picture, f"ones.{allowed:g}", f"Mask whose allowed cells hold {allowed:g}")
+            chart(picture, f"cost.ones.{allowed:g}", f"Mask whose allowed cells hold {allowed:g}")
     with right:
         st.markdown("**What the softmax notices**")
         st.table(

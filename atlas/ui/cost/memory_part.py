@@ -9,7 +9,8 @@ import streamlit as st
 from atlas.analysis.cache_memory import BYTES, KNOWN, CacheShape, Preset, readable, shape_of
 from atlas.analysis.prefill import check_prefill
 from atlas.figures import cost_memory as figures
-from atlas.ui.cost.view import OWN, Shown, chart
+from atlas.ui.chart import chart
+from atlas.ui.cost.view import OWN, Shown
 from atlas.ui.markup import show_facts
 from atlas.ui.page import Page
 from atlas.ui.theme import is_dark
@@ -95,7 +96,7 @@ def _calculator(page: Page, shown: Shown) -> None:
             list(bars), list(bars.values()), [readable(size) for size in bars.values()],
             chosen=len(bars) - 1, dark=is_dark(),
         )  # fmt: skip
-        chart(picture, "memory", "Bytes of the caches of the models, and of these numbers")
+        chart(picture, "cost.memory", "Bytes of the caches of the models, and of these numbers")
     st.latex(formula(shape))
     if preset is not None:
         show_facts([f"numbers from: {preset.origin}"])

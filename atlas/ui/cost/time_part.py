@@ -19,9 +19,10 @@ from atlas.analysis.operations import (
 from atlas.figures import cost_curves as figures
 from atlas.figures.cost_curves import WITH, WITHOUT, Curve
 from atlas.ui.attention.choice import show_new_notices
+from atlas.ui.chart import chart
 from atlas.ui.cost.findings import Finding, cost_table, counted, measured, part, verdict
 from atlas.ui.cost.timing_job import SLICE_SECONDS, TimingJob
-from atlas.ui.cost.view import LENGTHS, ROUNDS, Shown, chart
+from atlas.ui.cost.view import LENGTHS, ROUNDS, Shown
 from atlas.ui.markup import notice, show_facts
 from atlas.ui.page import Page
 from atlas.ui.theme import is_dark
@@ -175,7 +176,7 @@ def _pictures(
         ]
         chart(
             figures.by_length(lengths, curves, "multiply-adds", "multiply-adds", dark=dark),
-            "counts",
+            "cost.counts",
             "Multiply-adds by length, attention and the rest, with a cache and without",
         )
     with right:
@@ -183,11 +184,13 @@ def _pictures(
             st.subheader("Counted: multiply-adds of each step without a cache", anchor=False)
             each = steps(page.model.config, lengths[-1], source, cached=False)
             parts = {words: part(each, name) for name, words in PARTS.items()}
-            chart(figures.step_operations(parts, dark=dark), "parts", "Multiply-adds of each step, by part")
+            chart(
+                figures.step_operations(parts, dark=dark), "cost.parts", "Multiply-adds of each step, by part"
+            )
         else:
             st.subheader("Measured: time of each step", anchor=False)
             seconds = {"with": times.cached, "without": times.uncached}
-            chart(figures.step_times(seconds, dark=dark), "steps", "Milliseconds of each step")
+            chart(figures.step_times(seconds, dark=dark), "cost.steps", "Milliseconds of each step")
     if times is not None:
         show_facts(
             [

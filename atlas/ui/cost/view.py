@@ -5,9 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
-import plotly.graph_objects as go
-import streamlit as st
-
 from atlas.analysis.cache_memory import BYTES, KNOWN
 from atlas.text.tokenizer import END_ID
 from atlas.ui import keys
@@ -79,11 +76,6 @@ def shown_translation(page: Page) -> Shown:
         target=tuple(token.id for token in kept[1:]),
         labels=tuple(token.label for token in kept),
     )
-
-
-def chart(figure: go.Figure, name: str, alt: str) -> None:
-    """A figure with a key of its own and words for those who do not see it."""
-    st.plotly_chart(figure, width="stretch", key=f"cost.{name}", alt=alt, config={"displayModeBar": False})
 
 
 def small(value: float) -> str:

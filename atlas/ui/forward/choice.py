@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 import streamlit as st
 
+from atlas.analysis.information import entropy
 from atlas.analysis.logit_lens import Lens, logit_lens
-from atlas.analysis.next_token import drawn_tokens, entropy
+from atlas.analysis.next_token import drawn_tokens
 from atlas.engine import Engine
 from atlas.figures import forward_lens, forward_tokens, style
+from atlas.ui.chart import chart
 from atlas.ui.forward.state import LARGEST_SEED, NEWEST, Shown, details, label, labels
-from atlas.ui.forward.stream import chart
 from atlas.ui.markup import show_facts
 from atlas.ui.theme import is_dark
 
@@ -30,7 +31,7 @@ def show_logits(shown: Shown) -> None:
         colour=style.COLOURS["decoder"],
         dark=is_dark(),
     )
-    chart(figure, "logits", f"The {_CANDIDATES} tokens with the highest logits")
+    chart(figure, "forward.logits", f"The {_CANDIDATES} tokens with the highest logits")
     show_facts(
         [
             f"array ({shown.config.vocabulary:,},)",
@@ -69,14 +70,14 @@ def _show_lens(shown: Shown) -> None:
         chosen=place,
         dark=is_dark(),
     )
-    chart(figure, "lens", "The likeliest next token at every layer and position")
+    chart(figure, "forward.lens", "The likeliest next token at every layer and position")
     if len(shown.target) == 1 and shown.best:
         show_facts(
             ["Only the start mark was read. “Whole translation” above shows the lens at every position."]
         )
     said = labels(tokenizer, [shown.following[place]])[0]
     course = forward_lens.lens_course(depths, found.said[:, place], found.rank[:, place], dark=is_dark())
-    chart(course, "course", "Probability and rank of the token that followed, by layer")
+    chart(course, "forward.course", "Probability and rank of the token that followed, by layer")
     show_facts(
         [f"“{said}”"]
         + [
@@ -150,7 +151,7 @@ def _candidates(shown: Shown, after: np.ndarray, words: str) -> None:
         chosen=int(place[0]) if len(place) else None,
         dark=is_dark(),
     )
-    chart(figure, "candidates", f"Probabilities of the {_CANDIDATES} likeliest next tokens")
+    chart(figure, "forward.candidates", f"Probabilities of the {_CANDIDATES} likeliest next tokens")
 
 
 def show_choice(shown: Shown) -> None:
@@ -215,7 +216,7 @@ def _frequencies(shown: Shown) -> None:
     figure = forward_tokens.draw_bars(
         labels(shown.page.model.tokenizer, top), shown.next.kept[top], counts[top], _DRAWS, dark=is_dark()
     )
-    chart(figure, "draws", f"Shares of {_DRAWS:,} draws beside the probabilities")
+    chart(figure, "forward.draws", f"Shares of {_DRAWS:,} draws beside the probabilities")
     largest = float(np.abs(counts - shown.next.kept).max())
     show_facts(
         [

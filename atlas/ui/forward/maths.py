@@ -11,8 +11,8 @@ from atlas.analysis.feed_forward import Swap, activation_swap, gelu, relu, sums
 from atlas.analysis.forward import Side
 from atlas.engine import Engine
 from atlas.figures import forward_units
+from atlas.ui.chart import chart
 from atlas.ui.forward.state import Shown
-from atlas.ui.forward.stream import chart
 from atlas.ui.markup import show_facts
 from atlas.ui.theme import is_dark
 
@@ -72,7 +72,7 @@ def _activation(shown: Shown, side: Side, layer: int) -> None:
     )
     grid = np.linspace(-4, 4, 401)
     figure = forward_units.activation_curves(grid, relu(grid), gelu(grid), before, dark=is_dark())
-    chart(figure, "activation", "ReLU, GELU and their difference, above the sums of this layer")
+    chart(figure, "forward.activation", "ReLU, GELU and their difference, above the sums of this layer")
     show_facts(
         [
             f"{side} layer {layer + 1}: units differ by at most {swap.largest:.3f}",

@@ -21,8 +21,8 @@ from atlas.engine import Engine
 from atlas.errors import AtlasError
 from atlas.figures import forward_tokens, forward_units, style
 from atlas.measurements import Measurement, load_measurement
+from atlas.ui.chart import chart
 from atlas.ui.forward.state import STRONGEST, Shown, details, labels
-from atlas.ui.forward.stream import chart
 from atlas.ui.markup import show_facts
 from atlas.ui.theme import is_dark
 
@@ -103,7 +103,7 @@ def _silent(shown: Shown, layer: _Layer, known: Measurement | None) -> None:
         current=every.index(layer),
         dark=is_dark(),
     )
-    chart(figure, "silent", "Share of silent feed-forward units in every layer")
+    chart(figure, "forward.silent", "Share of silent feed-forward units in every layer")
 
 
 def _strongest(shown: Shown, layer: _Layer) -> Strongest:
@@ -125,7 +125,7 @@ def _strongest(shown: Shown, layer: _Layer) -> Strongest:
         colour=style.COLOURS[layer.side],
         dark=is_dark(),
     )
-    chart(figure, "strongest", f"The {len(found.units)} units that add the longest vectors")
+    chart(figure, "forward.strongest", f"The {len(found.units)} units that add the longest vectors")
     return found
 
 
@@ -174,7 +174,7 @@ def _wakes(shown: Shown, layer: _Layer, unit: int, known: Measurement | None) ->
         colour=style.COLOURS["key"],
         dark=is_dark(),
     )
-    chart(figure, "wakes", f"The tokens that wake unit {unit} most in held-out sentences")
+    chart(figure, "forward.wakes", f"The tokens that wake unit {unit} most in held-out sentences")
     largest = labels(tokenizer, [int(found.at[unit])])[0]
     show_facts(
         [
@@ -198,7 +198,7 @@ def _wakes_here(shown: Shown, layer: _Layer, unit: int) -> None:
         colour=style.COLOURS["key"],
         dark=is_dark(),
     )
-    chart(figure, "wakes", f"The tokens of this text that wake unit {unit} most")
+    chart(figure, "forward.wakes", f"The tokens of this text that wake unit {unit} most")
     st.caption("In this text alone. To see what wakes it in held-out sentences, measure once:")
     st.code(f"atlas measure units {shown.page.state['model']}", language="bash")
 
@@ -220,7 +220,7 @@ def _writes(shown: Shown, layer: _Layer, unit: int) -> None:
         colour=style.COLOURS["value"],
         dark=is_dark(),
     )
-    chart(figure, "writes", f"The tokens that the value of unit {unit} pushes up most")
+    chart(figure, "forward.writes", f"The tokens that the value of unit {unit} pushes up most")
     left_out = "later layers"
     if shown.config.norm == "pre":
         left_out += " and the final LayerNorm"

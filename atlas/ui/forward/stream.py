@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import plotly.graph_objects as go
 import streamlit as st
 
 from atlas.analysis.forward import Overview, Side, measured, overview
 from atlas.figures import forward as figures
+from atlas.ui.chart import chart
 from atlas.ui.forward.names import row_name, short_name, stage_name
 from atlas.ui.forward.state import NEWEST, Shown
 from atlas.ui.markup import show_facts
 from atlas.ui.theme import is_dark
 
 _CLICKS = "atlas.forward.clicks"
-
-
-def chart(figure: go.Figure, name: str, alt: str, **more: Any) -> None:
-    """A figure with a key of its own and words for those who do not see it."""
-    st.plotly_chart(
-        figure, width="stretch", key=f"forward.{name}", alt=alt, config={"displayModeBar": False}, **more
-    )
 
 
 def follow(shown: Shown, side: Side) -> None:
@@ -47,7 +38,7 @@ def show_stream(shown: Shown) -> None:
     found = measured(shown.done, stage, shown.positions[stage.side])
     names = [row_name(row.operation, stage, shown.config) for row in stage.rows]
     figure = figures.stage_strips(found.vectors, names, found.norms, found.means, dark=is_dark())
-    chart(figure, "stage", f"{stage_name(stage)}: {len(names)} vectors of {found.shape[1]} numbers")
+    chart(figure, "forward.stage", f"{stage_name(stage)}: {len(names)} vectors of {found.shape[1]} numbers")
     array, change, direction, size = st.columns([1, 1.2, 1.2, 1.2])
     array.metric("Array (tokens, D)", f"{found.shape[0]} × {found.shape[1]}")
     change.metric(
@@ -70,10 +61,10 @@ def show_overview(shown: Shown) -> None:
     walked = [shown.walk[place] for place in found.stage]
     current = found.stage.tolist().index(shown.index) if shown.index in found.stage else None
     clicks = st.session_state.setdefault(_CLICKS, 0)
-    key = f"overview.{clicks}"
+    key = f"forward.overview.{clicks}"
 
     def clicked() -> None:
-        points = st.session_state[f"forward.{key}"].selection.points
+        points = st.session_state[key].selection.points
         if points:
             shown.go(int(found.stage[points[0]["point_index"]]))
         # A new key lets the same point be clicked again.

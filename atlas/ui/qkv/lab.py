@@ -27,11 +27,11 @@ from atlas.decoding import SearchOptions
 from atlas.engine import Engine
 from atlas.errors import AtlasError
 from atlas.figures import qkv_lab as figures
+from atlas.ui.chart import chart
 from atlas.ui.differences import show_difference
 from atlas.ui.markup import show_facts, show_sentence
 from atlas.ui.page import Page
 from atlas.ui.qkv.scene import SCOPES, Scene
-from atlas.ui.qkv.walk import chart
 from atlas.ui.results import BoundedCache, held_bytes
 from atlas.ui.theme import is_dark
 
@@ -71,7 +71,7 @@ def random_lab(page: Page) -> None:
             figures.variance_lines(
                 drawn.widths, drawn.variance, drawn.scaled_variance, drawn.error, dark=dark
             ),
-            "variance",
+            "qkv.variance",
             "Variance of q·k against d_k, plain and divided by the root of d_k",
         )
     with right:
@@ -83,7 +83,7 @@ def random_lab(page: Page) -> None:
                 KEYS,
                 dark=dark,
             ),
-            "random",
+            "qkv.random",
             "Entropy of the weights and size of the softmax's Jacobian against d_k, plain and divided",
         )
     width, variance = int(drawn.widths[-1]), float(drawn.variance[-1])
@@ -146,7 +146,7 @@ def model_lab(page: Page, scene: Scene) -> None:
             chosen=divisor,
             dark=dark,
         ),
-        "divisor",
+        "qkv.divisor",
         f"Entropy, largest weight and Jacobian of {SCOPE_NAMES[scope]} against the divisor",
     )
     show_facts(
@@ -203,7 +203,7 @@ def _own_variance(page: Page, scene: Scene) -> None:
     with left:
         chart(
             figures.own_variances(own.dots, own.head_width, chosen=here, dark=dark),
-            "own",
+            "qkv.own",
             "Variance of q·k in every head of this kind on this sentence, in multiples of d_k",
         )
     with right:

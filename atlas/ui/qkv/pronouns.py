@@ -15,10 +15,10 @@ from atlas.figures.pronouns import best_heads
 from atlas.measurements import Measurement, load_measurement
 from atlas.trace import Trace
 from atlas.trace.segment import word_spans
+from atlas.ui.chart import chart
 from atlas.ui.markup import show_facts, show_sentence
 from atlas.ui.page import Page
 from atlas.ui.qkv.scene import Scene
-from atlas.ui.qkv.walk import chart
 from atlas.ui.theme import is_dark
 
 MEASURE: Final = "atlas measure pronouns"
@@ -171,7 +171,7 @@ def _this_sentence(page: Page, scene: Scene, reference: Reference) -> None:
     with left:
         chart(
             head_table(weights, chosen=here, dark=is_dark()),
-            "pronoun",
+            "qkv.pronoun",
             f"The weight that {pronoun} gives to {noun} in every encoder head",
         )
     with right:
@@ -205,7 +205,7 @@ def _many_sentences(scene: Scene, measured: Measurement) -> None:
             figure = head_table(
                 arrays[name][group], chosen=here, between=between, signed=name == "special", dark=dark
             )
-            chart(figure, f"measured.{name}", f"{title}, for every encoder head")
+            chart(figure, f"qkv.measured.{name}", f"{title}, for every encoder head")
     show_facts(
         [
             f"{facts['counts'][group]:,} held-out sentences",
@@ -216,7 +216,9 @@ def _many_sentences(scene: Scene, measured: Measurement) -> None:
     )
     title = "The best head for each pronoun and corpus, beside random weights and chance"
     show_sentence(title)
-    chart(best_heads(facts["groups"], facts["counts"], facts["chance"], arrays, dark=dark), "groups", title)
+    chart(
+        best_heads(facts["groups"], facts["counts"], facts["chance"], arrays, dark=dark), "qkv.groups", title
+    )
     picked = facts["picked"]
     if picked:
         show_sentence(

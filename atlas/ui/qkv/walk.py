@@ -7,13 +7,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import plotly.graph_objects as go
 import streamlit as st
 
 from atlas.analysis.attention_steps import STEPS, Check, Step
 from atlas.figures import qkv as figures
 from atlas.figures import qkv_join, qkv_scores
 from atlas.figures.strips import strips
+from atlas.ui.chart import chart
 from atlas.ui.components.stepper import stepper
 from atlas.ui.markup import show_facts, show_sentence
 from atlas.ui.page import Page
@@ -38,11 +38,6 @@ class Told:
 
     formula: str
     lines: tuple[str, ...]
-
-
-def chart(figure: go.Figure, name: str, alt: str) -> None:
-    """A figure with a key of its own and words for those who do not see it."""
-    st.plotly_chart(figure, width="stretch", key=f"qkv.{name}", alt=alt, config={"displayModeBar": False})
 
 
 def walk(page: Page, scene: Scene) -> None:
@@ -99,12 +94,12 @@ def _vector(page: Page, scene: Scene) -> Told:
         rows = [before, rows[0]._replace(title=f"{title} (normalised)")]
     chart(
         qkv_join.vector_rows(rows, "dimension of the stream", dark=dark),
-        "vector",
+        "qkv.vector",
         f"The {width} numbers that stand for {scene.word} as the sub-layer reads them",
     )
     chart(
         strips(steps.source, scene.keys, dark=dark),
-        "source",
+        "qkv.source",
         f"The {width} numbers of every word that can be looked at: {', '.join(scene.keys)}",
     )
     cross = scene.kind == "cross"
@@ -125,7 +120,9 @@ def _project(page: Page, scene: Scene) -> Told:
     figure = figures.projections(
         steps.q[head, scene.query], steps.k[head], steps.v[head], scene.keys, scene.word, dark=is_dark()
     )
-    chart(figure, "project", f"The query of {scene.word}, and the key and value of {', '.join(scene.keys)}")
+    chart(
+        figure, "qkv.project", f"The query of {scene.word}, and the key and value of {', '.join(scene.keys)}"
+    )
     width, narrow = steps.read.shape[1], steps.head_width
     source = "m" if scene.kind == "cross" else "x"
     formula = (
@@ -147,11 +144,11 @@ def _dot(page: Page, scene: Scene) -> Told:
     key = key_control(page, scene)
     parts = steps.q[head, query].astype(np.float64) * steps.k[head]
     figure = figures.products(parts, steps.dots[head, query], scene.keys, chosen=key, dark=is_dark())
-    chart(figure, "dot", f"q times k, dimension by dimension, for each key of {scene.word}, and the sums")
+    chart(figure, "qkv.dot", f"q times k, dimension by dimension, for each key of {scene.word}, and the sums")
     one = steps.products(head, query, key)
     chart(
         figures.dimension_bars(one, f"{scene.word} · {scene.keys[key]}", dark=is_dark()),
-        "dimensions",
+        "qkv.dimensions",
         f"The {steps.head_width} products that make the score of {scene.word} and {scene.keys[key]}",
     )
     order = np.argsort(-np.abs(one))[:3]
@@ -172,7 +169,7 @@ def _scale(page: Page, scene: Scene) -> Told:
     dots, scaled = steps.dots[head, query], steps.scaled[head, query]
     chart(
         qkv_scores.scaling_bars(dots, scaled, scene.keys, dark=is_dark()),
-        "scale",
+        "qkv.scale",
         f"Scores of {scene.word} before and after the division by the root of {steps.head_width}",
     )
     root = math.sqrt(steps.head_width)
@@ -193,7 +190,7 @@ def _mask(page: Page, scene: Scene) -> Told:
         qkv_scores.mask_matrix(
             steps.masked[scene.head], scene.queries, scene.keys, scene.query, dark=is_dark()
         ),
-        "mask",
+        "qkv.mask",
         f"All scores of the head, {len(scene.queries)} queries by {len(scene.keys)} keys, {hidden} hidden",
     )
     if not hidden:
@@ -219,7 +216,7 @@ def _softmax(page: Page, scene: Scene) -> Told:
     weights = steps.weights[head, query]
     chart(
         qkv_scores.softmax_bars(steps.masked[head, query], weights, scene.keys, dark=is_dark()),
-        "softmax",
+        "qkv.softmax",
         f"Scores of {scene.word} and the weights that the softmax makes of them",
     )
     key = scene.likeliest
@@ -238,7 +235,7 @@ def _mix(page: Page, scene: Scene) -> Told:
         qkv_scores.mixing(
             steps.weights[head, query], steps.contributions(head, query), scene.keys, dark=is_dark()
         ),
-        "mix",
+        "qkv.mix",
         f"The values of all words times their weights, and their sum, for {scene.word}",
     )
     return Told(
@@ -262,13 +259,13 @@ def _join(page: Page, scene: Scene) -> Told:
     ]
     chart(
         qkv_join.joined(steps.concat[query], scene.head, steps.heads, rows, dark=is_dark()),
-        "join",
+        "qkv.join",
         f"The outputs of {steps.heads} heads side by side, through the output matrix, onto the stream",
     )
     norms = np.linalg.norm(steps.parts(query), axis=1)
     chart(
         qkv_join.head_parts(norms, scene.head, dark=is_dark()),
-        "parts",
+        "qkv.parts",
         "The length of what each head adds",
     )
     page.link("architecture", "Many heads cost what one does", icon=":material/balance:")

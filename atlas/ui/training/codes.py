@@ -14,12 +14,13 @@ from atlas.figures import training_codes as figures
 from atlas.figures.style import COLOURS
 from atlas.figures.training import Bars, token_bars
 from atlas.text.tokenizer import Tokenizer
+from atlas.ui.chart import chart
 from atlas.ui.markup import show_facts
 from atlas.ui.page import Page
 from atlas.ui.state import ViewState
 from atlas.ui.theme import is_dark
 from atlas.ui.training.choice import FULL, OUTCOMES, P, setter, slot
-from atlas.ui.training.shared import best_translation, chart, labels_of
+from atlas.ui.training.shared import best_translation, labels_of
 
 NAMES: Final = ("A", "B", "C", "D", "E")
 UNIFORM: Final = (20,) * OUTCOMES
@@ -94,7 +95,11 @@ def _two_distributions(state: ViewState) -> None:
     first, second = st.columns(2)
     with first:
         st.subheader("Two distributions", anchor=False)
-        chart(figures.distributions(NAMES, p, q, dark=dark), "distributions", "Bars of p and q, side by side")
+        chart(
+            figures.distributions(NAMES, p, q, dark=dark),
+            "training.distributions",
+            "Bars of p and q, side by side",
+        )
     with second:
         st.subheader("Area is cost", anchor=False)
         figure = figures.code_areas(
@@ -105,7 +110,11 @@ def _two_distributions(state: ViewState) -> None:
             unit=state["measure"],
             dark=dark,
         )
-        chart(figure, "areas", "Blocks as wide as p and as high as code words: filled H(p), outlined H(p, q)")
+        chart(
+            figure,
+            "training.areas",
+            "Blocks as wide as p and as high as code words: filled H(p), outlined H(p, q)",
+        )
 
 
 def _numbers(state: ViewState) -> None:
@@ -211,7 +220,7 @@ def _live(page: Page) -> None:
     )
     chart(
         figure,
-        "uncertainty",
+        "training.uncertainty",
         "Entropy of the model's next-token distribution at every step of its translation",
     )
     mean, loss = float(np.mean(found.entropy)), float(np.mean(found.surprise))

@@ -13,10 +13,10 @@ from atlas.checkpoint import HISTORY
 from atlas.errors import AtlasError
 from atlas.figures.training_curves import PANELS, Curve, learning_curves
 from atlas.measurements import load_measurement
+from atlas.ui.chart import chart
 from atlas.ui.markup import show_facts
 from atlas.ui.page import Page
 from atlas.ui.theme import is_dark
-from atlas.ui.training.shared import chart
 
 ACROSS: Final = {
     "step": "updates",
@@ -69,7 +69,7 @@ def show(page: Page) -> None:
         return
     chart(
         learning_curves(curves, across=ACROSS[state["across"]], dark=is_dark()),
-        "curves",
+        "training.curves",
         f"Loss, perplexity, learning rate and BLEU of {len(histories)} runs",
     )
     errors = [error for error in map(perplexity_error, histories) if error is not None]

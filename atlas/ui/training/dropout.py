@@ -15,11 +15,12 @@ from atlas.figures.attention import head_grid, head_name, row_name
 from atlas.figures.heatmap import HeadMap, heatmap
 from atlas.figures.mosaic import HeadGrid
 from atlas.text.tokenizer import SPECIAL_IDS
+from atlas.ui.chart import chart
 from atlas.ui.markup import show_facts
 from atlas.ui.page import Page
 from atlas.ui.theme import is_dark
 from atlas.ui.training.heads import head_controls, kind_control, settle_head
-from atlas.ui.training.shared import best_translation, chart, labels_of, rows_of_text
+from atlas.ui.training.shared import best_translation, labels_of, rows_of_text
 
 _SHOWN: Final = 9
 """Different translations that are listed."""
@@ -84,7 +85,7 @@ def _tokens(page: Page, runs: DropoutRuns, ids: tuple[int, ...]) -> None:
         figures.probability_strips(
             labels_of(page.model.tokenizer, ids), runs.probabilities, runs.still, dark=is_dark()
         ),
-        "strips",
+        "training.strips",
         "Probability of every token of the best translation in every pass",
     )
     spread = runs.probabilities.std(0)
@@ -141,7 +142,7 @@ def _attention(page: Page, runs: DropoutRuns) -> None:
         st.markdown("**Mean weight over the passes**")
         chart(
             heatmap(replace(head, name=""), dark=is_dark()),
-            "mean",
+            "training.mean",
             f"Mean attention over the passes, {head.name}",
         )
     with right:
@@ -154,7 +155,7 @@ def _attention(page: Page, runs: DropoutRuns) -> None:
             rows=head.rows,
             dark=is_dark(),
         )
-        chart(figure, "spread", f"Standard deviation of attention over the passes, {head.name}")
+        chart(figure, "training.spread", f"Standard deviation of attention over the passes, {head.name}")
     heads = spread[:, :-2].mean((-1, -2))
     widest = np.unravel_index(int(heads.argmax()), heads.shape)
     show_facts(

@@ -18,6 +18,7 @@ from atlas.figures.heatmap import HeadMap, heatmap
 from atlas.figures.mosaic import SCALES, HeadGrid, mosaic_payload
 from atlas.trace import Trace
 from atlas.trace.views import view
+from atlas.ui.chart import chart
 from atlas.ui.components import heads_canvas
 from atlas.ui.components.stepper import stepper
 from atlas.ui.markup import show_facts
@@ -26,7 +27,7 @@ from atlas.ui.page import Page
 from atlas.ui.theme import is_dark
 from atlas.ui.training.heads import kind_control, settle_head
 from atlas.ui.training.player import player
-from atlas.ui.training.shared import chart, rows_of_text
+from atlas.ui.training.shared import rows_of_text
 from atlas.ui.training.snapshots import Moments, find_moments
 
 MATHS: Final = r"""
@@ -83,7 +84,7 @@ def show(page: Page) -> None:
         top = grids[place].top(page.state["scale"], layer, column)
         chart(
             heatmap(replace(head, name=""), top=top, dark=is_dark()),
-            "head",
+            "training.head",
             f"{head.name} at update {moments.steps[place]}",
         )
     _curves(page, moments, seen, grids, maps, place)
@@ -221,7 +222,7 @@ def _curves(
             figures.losses_by_update(
                 moments.steps, np.array([moment.loss for moment in seen]), history, chosen=place, dark=dark
             ),
-            "forming.loss",
+            "training.forming.loss",
             "Loss of this sentence and of held-out sentences by update",
         )
         if measured is not None:
@@ -234,7 +235,7 @@ def _curves(
             figures.distances_by_update(
                 moments.steps, apart, (maps[place].name, head), chosen=place, dark=dark
             ),
-            "forming.distance",
+            "training.forming.distance",
             "Share of attention weight that is not yet where the final model puts it, by update",
         )
 

@@ -14,11 +14,12 @@ from atlas.errors import AtlasError
 from atlas.figures.style import COLOURS
 from atlas.figures.training import Bars, token_bars
 from atlas.translation import EmptySentence, read_sentence
+from atlas.ui.chart import chart
 from atlas.ui.markup import show_facts, show_sentence
 from atlas.ui.page import Page
 from atlas.ui.theme import is_dark
 from atlas.ui.training.choice import setter
-from atlas.ui.training.shared import best_translation, chart, labels_of, without_end
+from atlas.ui.training.shared import best_translation, labels_of, without_end
 
 MATHS: Final = r"""
 **Loss of a pair** (nats): $-\sum_t \log P(y_t\mid y_{<t},x)$ over the T tokens of the translation, end
@@ -135,7 +136,9 @@ def _bars(page: Page, found: Exposure) -> None:
         title="cost of the token (nats)",
         dark=is_dark(),
     )
-    chart(figure, "pair", "Cost of every token under teacher forcing and after the model's own words")
+    chart(
+        figure, "training.pair", "Cost of every token under teacher forcing and after the model's own words"
+    )
     parted = found.parted
     if parted >= len(found.target) - 1:
         show_facts(["The model wrote the same words by itself, so both columns are equal."])

@@ -5,20 +5,12 @@ from __future__ import annotations
 import html
 from collections.abc import Sequence
 
-import plotly.graph_objects as go
 import streamlit as st
 
 from atlas.figures.style import COLOURS
 from atlas.text.tokenizer import END_ID, SPECIAL_IDS, Tokenizer
 from atlas.trace.pieces import label_tokens
 from atlas.ui.page import Page
-
-
-def chart(figure: go.Figure, name: str, alt: str) -> None:
-    """A figure with a key of its own and words for those who do not see it."""
-    st.plotly_chart(
-        figure, width="stretch", key=f"training.{name}", alt=alt, config={"displayModeBar": False}
-    )
 
 
 def labels_of(tokenizer: Tokenizer, ids: Sequence[int]) -> list[str]:

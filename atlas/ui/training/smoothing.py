@@ -10,11 +10,11 @@ import streamlit as st
 
 from atlas.analysis import information
 from atlas.figures import training_smoothing as figures
+from atlas.ui.chart import chart
 from atlas.ui.markup import show_facts
 from atlas.ui.page import Page
 from atlas.ui.theme import is_dark
 from atlas.ui.training.choice import MOST_CLASSES, setter
-from atlas.ui.training.shared import chart
 from atlas.ui.training.twins import show_twins
 
 MATHS: Final = r"""
@@ -76,7 +76,7 @@ def _target(alpha: float, classes: int) -> None:
     st.subheader("The target", anchor=False)
     chart(
         figures.target_bars(right, other, classes, dark=is_dark()),
-        "target",
+        "training.target",
         f"The right class gets {right:.4f}, each of {classes - 1} others {other:.2g}",
     )
     show_facts(
@@ -99,7 +99,7 @@ def _least(alpha: float, classes: int, vocabulary: int) -> None:
     ]
     chart(
         figures.least_loss(alphas, floors, alpha=alpha, dark=is_dark()),
-        "least",
+        "training.least",
         "The entropy of the smoothed target against the share that is spread",
     )
     floor, gap = information.smoothing_floor(alpha, classes), information.best_logit_gap(alpha, classes)

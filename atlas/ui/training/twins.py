@@ -15,10 +15,10 @@ from atlas.errors import AtlasError
 from atlas.figures import training_smoothing as figures
 from atlas.figures.training import FIRST, SECOND
 from atlas.measurements import Measurement, load_measurement
+from atlas.ui.chart import chart
 from atlas.ui.markup import show_facts
 from atlas.ui.page import Page
 from atlas.ui.theme import is_dark
-from atlas.ui.training.shared import chart
 from atlas.ui.training.snapshots import snapshot_hashes
 
 NAME: Final = "calibration"
@@ -101,7 +101,7 @@ def show_twins(page: Page) -> None:
                 title=title,
                 dark=is_dark(),
             )
-            chart(figure, what, f"How {title} is spread over tokens, for both models")
+            chart(figure, f"training.{what}", f"How {title} is spread over tokens, for both models")
     _gradients(found)
 
 
@@ -112,7 +112,7 @@ def _reliability(found: Measurement, model: str, name: str, colour: str) -> None
         figures.reliability_diagram(
             bins.counts, bins.confidence, bins.accuracy, colour=colour, dark=is_dark()
         ),
-        f"reliability.{model}",
+        f"training.reliability.{model}",
         f"Reliability diagram of the model trained {name}: share of right tokens by confidence",
     )
 
@@ -145,7 +145,7 @@ def _gradients(found: Measurement) -> None:
     with left:
         chart(
             figures.gradient_strips(groups, clip=facts["clip"], dark=is_dark()),
-            "gradients",
+            "training.gradients",
             "Gradient norms of training batches for both models under both losses",
         )
     with right:

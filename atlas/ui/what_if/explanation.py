@@ -21,11 +21,12 @@ from atlas.analysis.rank_correlation import spearman_matrix
 from atlas.figures import what_if_explanations as figures
 from atlas.trace.words import word_groups
 from atlas.ui.attention.choice import show_new_notices
+from atlas.ui.chart import chart
 from atlas.ui.markup import notice, show_facts
 from atlas.ui.page import Page
 from atlas.ui.theme import is_dark
 from atlas.ui.what_if.outcome import signed
-from atlas.ui.what_if.subject import Subject, chart, subject_of
+from atlas.ui.what_if.subject import Subject, subject_of
 
 SHORT: Final[dict[str, str]] = {
     "attention": "attention L−1",
@@ -87,7 +88,7 @@ def explanation(page: Page) -> None:
     tops = [real[int(np.abs(row[real]).argmax())] for row in now] if real else []
     chart(
         figures.readings(now, labels, names, tops=tops, dark=is_dark()),
-        "readings",
+        "what_if.readings",
         f"Share of each source word in token {token + 1} of the translation, by seven readings",
     )
     facts = ["blue: for the token, orange: against it", "framed: the top word"]
@@ -175,7 +176,7 @@ def comparison(
         matrix = spearman_matrix(np.abs(shares[:, token]))
         chart(
             figures.correlations(matrix, list(SHORT.values()), dark=is_dark()),
-            "correlations",
+            "what_if.correlations",
             "Spearman's rank correlation of each pair of readings over the words",
         )
     with right:
@@ -207,7 +208,7 @@ def over_all_tokens(found: Explanation, labels: list[str], names: list[str]) -> 
     averaged = average_shares(found.shares)
     chart(
         figures.readings(averaged, labels, names, dark=is_dark()),
-        "averaged",
+        "what_if.averaged",
         "Mean absolute share of each source word over all tokens, by seven readings",
     )
     st.caption(

@@ -16,6 +16,7 @@ from atlas.analysis.what_if import Consequence, consequence
 from atlas.figures import what_if as figures
 from atlas.trace import Trace
 from atlas.ui.attention.choice import show_new_notices
+from atlas.ui.chart import chart
 from atlas.ui.differences import show_difference
 from atlas.ui.markup import show_facts
 from atlas.ui.page import Page
@@ -23,7 +24,7 @@ from atlas.ui.theme import is_dark
 from atlas.ui.what_if.address import BRUSHES, Changes, read_row, tidy, write_changes, write_row
 from atlas.ui.what_if.outcome import attention_after, translations, trees
 from atlas.ui.what_if.row import Axes, row_controls
-from atlas.ui.what_if.subject import Subject, chart, subject_of
+from atlas.ui.what_if.subject import Subject, subject_of
 from atlas.ui.what_if.switches import describe, head_switches, payload
 
 FIRST_NAMED = 8
@@ -206,13 +207,15 @@ def outcome(
     """What the changed model does, in pictures."""
     st.subheader("How likely the original still is, token by token", anchor=False)
     figure = figures.logprob_change(subject.labels, forced.before, forced.after, dark=is_dark())
-    chart(figure, "logprob", "Change of the log-probability of each token of the original translation")
+    chart(
+        figure, "what_if.logprob", "Change of the log-probability of each token of the original translation"
+    )
     st.subheader("Where attention moved", anchor=False)
     places: list[tuple[str, int, int]] = [(head.kind, head.layer, head.head) for head in change[0]]
     if change[1]:
         places.append((change[1].kind, change[1].layer, change[1].head))
     figure = figures.moved_maps(forced.moved, changed=places, dark=is_dark())
-    chart(figure, "moved", "Share of each head's attention that moved, layer by head")
+    chart(figure, "what_if.moved", "Share of each head's attention that moved, layer by head")
     st.caption("Share of its weight that a head moved to other keys, mean over queries; framed: changed.")
     trees(page, subject, changed)
     attention_after(page, axes, forced)

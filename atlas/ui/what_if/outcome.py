@@ -14,6 +14,7 @@ from atlas.figures.heatmap import KINDS, HeadMap, heatmap
 from atlas.figures.mosaic import SUMMARIES
 from atlas.trace import Trace, TraceError
 from atlas.ui.attention.choice import show_new_notices
+from atlas.ui.chart import chart
 from atlas.ui.components.search_tree import TreeView, search_tree
 from atlas.ui.differences import show_difference
 from atlas.ui.markup import show_facts, show_translation
@@ -22,7 +23,7 @@ from atlas.ui.search_state import ALL, drawn, node_at, path_of
 from atlas.ui.theme import is_dark
 from atlas.ui.what_if.address import read_row
 from atlas.ui.what_if.row import Axes
-from atlas.ui.what_if.subject import Subject, chart
+from atlas.ui.what_if.subject import Subject
 
 _PICKED = ":material/my_location:"
 
@@ -151,7 +152,7 @@ def attention_after(page: Page, axes: Axes, forced: Consequence) -> None:
         )
         with column:
             alt = f"{KINDS[kind]}, layer {layer}, head {head}: {name.lower()}"
-            chart(heatmap(head_map, top=top, dark=is_dark()), f"map.{name}", alt)
+            chart(heatmap(head_map, top=top, dark=is_dark()), f"what_if.map.{name}", alt)
     row = read_row(state["row"])
     if (
         row is not None
@@ -166,4 +167,4 @@ def attention_after(page: Page, axes: Axes, forced: Consequence) -> None:
             kind=kind,
             dark=is_dark(),
         )
-        chart(bars, "row", "The row that was written by hand, as trained and changed")
+        chart(bars, "what_if.row", "The row that was written by hand, as trained and changed")

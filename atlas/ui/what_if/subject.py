@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import plotly.graph_objects as go
-import streamlit as st
-
 from atlas.trace import Trace
 from atlas.ui.page import Page
 from atlas.ui.what_if.row import Axes
@@ -58,8 +55,3 @@ def subject_of(page: Page) -> Subject:
     labels = tuple(token.label for token in trace.path(node).outputs)
     source = tuple(page.model.tokenizer.source(trace.source))
     return Subject(trace, node, source, trace.token_path(node), labels)
-
-
-def chart(figure: go.Figure, name: str, alt: str) -> None:
-    """A figure with a key of its own and words for those who do not see it."""
-    st.plotly_chart(figure, width="stretch", key=f"what_if.{name}", alt=alt, config={"displayModeBar": False})

@@ -1,0 +1,24 @@
+"""How a page shows a figure."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import plotly.graph_objects as go
+import streamlit as st
+
+
+def chart(figure: go.Figure, key: str, alt: str, **more: Any) -> Any:
+    """A figure as wide as its column, without a tool bar.
+
+    Args:
+        key: unique on the page; it begins with the page's name.
+        alt: words for those who do not see it.
+        more: further arguments of ``st.plotly_chart``, such as ``on_select``.
+
+    Returns:
+        what ``st.plotly_chart`` returns.
+    """
+    return st.plotly_chart(
+        figure, width="stretch", key=key, alt=alt, config={"displayModeBar": False}, **more
+    )
