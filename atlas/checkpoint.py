@@ -20,6 +20,7 @@ from torch import Tensor
 from atlas.errors import AtlasError
 from atlas.model.config import ConfigError
 from atlas.model.family import Model, build_model, config_from_dict
+from atlas.model.seeded import drawn_from
 from atlas.model.transformer import Transformer
 from atlas.text.tokenizer import Tokenizer, TokenizerError
 
@@ -285,7 +286,8 @@ def load_bundle(path: Path, device: torch.device | None = None, *, step: int | N
     stored = weights.relative_to(path).as_posix()
     if stored not in description["hashes"]:
         raise BundleError(f"{path / CONFIG}: the field 'hashes' does not name {stored}")
-    model = build_model(config)
+    with drawn_from(0):  # the weights that are about to be replaced take no one else's random numbers
+        model = build_model(config)
     load_weights(model, weights)
     model.to(device or torch.device("cpu")).eval()
     texts = {name: _read_text(path / name) for name in (HISTORY, CARD)}

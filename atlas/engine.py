@@ -23,8 +23,9 @@ from atlas.decoding import (
 from atlas.decoding.bulk import search
 from atlas.errors import AtlasError
 from atlas.model import Transformer, pick_device
+from atlas.model.config import TransformerConfig
 from atlas.model.family import Model, ModelConfig
-from atlas.model.recorder import Edit
+from atlas.model.recorder import Edit, check_edits
 from atlas.text.batches import pad
 from atlas.text.tokenizer import PAD_ID, Tokenizer, normalise
 from atlas.trace import Trace
@@ -32,14 +33,8 @@ from atlas.translation import EmptySentence, Hypothesis, SentenceTooLong, Transl
 
 __all__ = ["EXTRAS", "EmptySentence", "Engine", "Hypothesis", "SentenceTooLong", "Translation"]
 
-EXTRAS = ("scores", "q", "k", "v", "residual", "logits")
+EXTRAS = TransformerConfig.recordable
 """What a trace can hold beside attention weights."""
-RECURRENT_EXTRAS = ("scores", "logits")
-"""Those of them that a recurrent model has."""
-
-
-class NotATransformer(AtlasError):
-    """A bundle of another architecture than what is asked for needs."""
 
 
 class Engine:
@@ -81,11 +76,9 @@ class Engine:
         """The Transformer itself, in evaluation mode.
 
         Raises:
-            NotATransformer: the bundle holds a recurrent model.
+            BundleError: the bundle holds a recurrent model.
         """
-        if not isinstance(self._model, Transformer):
-            raise NotATransformer(f"{self.name} is a recurrent model; this works on a Transformer")
-        return self._model
+        return self._bundle.transformer
 
     @property
     def network(self) -> Model:
@@ -116,6 +109,11 @@ class Engine:
     def history(self) -> str:
         """The bundle's training history, CSV."""
         return self._bundle.history
+
+    @property
+    def bundle(self) -> Bundle:
+        """What was loaded, with how it was trained."""
+        return self._bundle
 
     @property
     def folder(self) -> Path | None:
@@ -203,6 +201,7 @@ class Engine:
             SentenceTooLong: the model has too few positions.
             TokenizerError: a text holds half a character, or ``prefix_ids`` an id that does not exist.
             OptionsError: an unknown ``record``, or a forced text that cannot be read.
+            EditError: the model has no point that is to be edited.
         """
         return self.traces([sentence], options, target, prefix, prefix_ids, record, edits)[0]
 
@@ -217,7 +216,7 @@ class Engine:
         edits: Mapping[str, Edit] | None = None,
     ) -> list[Trace]:
         """:meth:`trace` for several sentences in one padded batch; each trace is free of padding."""
-        known = EXTRAS if isinstance(self._model, Transformer) else RECURRENT_EXTRAS
+        known = self.config.recordable
         unknown = [name for name in record if name not in known]
         if unknown:
             raise OptionsError(f"cannot record {unknown[0]!r}; known are {', '.join(known)}")
@@ -244,6 +243,7 @@ class Engine:
             for token in begun:
                 self.tokenizer.piece(token)
             result = search(self._model, ids, options, prefix=begun, recording=recording)
+        check_edits(recording.edits, recording.made)
         settings = {
             **options.to_dict(),
             "target": target,

@@ -45,12 +45,15 @@ class Measurement:
     arrays: Mapping[str, NDArray[Any]] = field(default_factory=dict)
 
 
-def save_measurement(bundle: Path, measurement: Measurement) -> Path:
+def save_measurement(bundle: Path | None, measurement: Measurement) -> Path:
     """Write a measurement into a bundle, whole or not at all; returns the file.
 
     Raises:
-        MeasurementError: an array holds Python objects, or the name is taken by the header.
+        MeasurementError: an array holds Python objects, or the name is taken by the header; the model came
+            from no folder.
     """
+    if bundle is None:
+        raise MeasurementError(f"{measurement.name}: a model that was never stored has no place for it")
     for name, array in measurement.arrays.items():
         if array.dtype.hasobject or name == _HEADER:
             raise MeasurementError(f"{measurement.name}: the array {name!r} cannot be stored")

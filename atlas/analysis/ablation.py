@@ -23,20 +23,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import reduce
-from typing import Final, Literal
+from typing import Final, get_args
 
 from torch import Tensor
 
 from atlas.errors import AtlasError
-from atlas.model.recorder import Edit
+from atlas.model.recorder import Edit, point
+from atlas.trace.views import Kind
 
-Kind = Literal["encoder", "decoder", "cross"]
 LARGEST_FACTOR: Final = 2.0
-_BLOCKS: Final[dict[str, tuple[str, str]]] = {
-    "encoder": ("encoder", "self"),
-    "decoder": ("decoder", "self"),
-    "cross": ("decoder", "cross"),
-}
 
 
 class AblationError(AtlasError):
@@ -107,16 +102,10 @@ class RowEdit:
 
 
 def _check_place(kind: str, layer: int, head: int) -> None:
-    if kind not in _BLOCKS:
-        raise AblationError(f"the kind of a head is one of {', '.join(_BLOCKS)}, not {kind!r}")
+    if kind not in get_args(Kind):
+        raise AblationError(f"the kind of a head is one of {', '.join(get_args(Kind))}, not {kind!r}")
     if layer < 0 or head < 0:
         raise AblationError("layers and heads count from 0")
-
-
-def point(kind: Kind, layer: int, what: str) -> str:
-    """The name of a point of one sub-layer, such as ``decoder.2.cross.weights``."""
-    side, block = _BLOCKS[kind]
-    return f"{side}.{layer}.{block}.{what}"
 
 
 def scale_head(head: int, factor: float) -> Edit:

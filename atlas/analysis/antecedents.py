@@ -69,7 +69,7 @@ class Example:
 
     @property
     def distance(self) -> int:
-        """How many words the antecedent stands before the pronoun."""
+        """How many places the antecedent stands before the pronoun, words and punctuation marks counted."""
         return self.at - self.antecedent
 
     @property
@@ -151,8 +151,6 @@ def _candidates(words: list[str], place: int, pronoun: str) -> list[int] | None:
                     return None
                 if plural == (pronoun == "they"):
                     found.append(head)
-            elif plural and pronoun == "they" and words[head] in MANY:
-                found.append(head)
             number = head
         number += 1
     return found

@@ -24,9 +24,10 @@ from atlas.analysis.passes import ForcedPass
 from atlas.errors import AtlasError
 from atlas.model.attention import CrossAttention, SelfAttention
 from atlas.model.layers import DecoderLayer, EncoderLayer
+from atlas.model.recorder import point
 from atlas.model.transformer import Transformer
+from atlas.trace.views import Kind
 
-Kind = Literal["encoder", "decoder", "cross"]
 Doubles = NDArray[np.float64]
 Floats = NDArray[np.float32]
 Step = Literal["vector", "project", "dot", "scale", "mask", "softmax", "mix", "join"]
@@ -58,6 +59,8 @@ class AttentionSteps:
         output: ``(D, D)`` W^O as in ``concat @ output``, bias: ``(D,)``.
         change: ``(R, D)`` what the sub-layer adds.
         checks: for each step, over all heads and words of the sub-layer.
+        added: the weights that the model used, beside those under a mask of 0 and -inf that is added to the
+            scores.
     """
 
     kind: Kind
@@ -79,6 +82,7 @@ class AttentionSteps:
     bias: Doubles
     change: Doubles
     checks: dict[Step, Check]
+    added: Check
 
     @property
     def heads(self) -> int:
@@ -131,8 +135,7 @@ def attention_steps(model: Transformer, passed: ForcedPass, kind: Kind, layer: i
         AtlasError: the model has no such layer.
     """
     weights_of = _weights(model, kind, layer)
-    side = "encoder" if kind == "encoder" else "decoder"
-    name = f"{side}.{layer}.{'cross' if kind == 'cross' else 'self'}"
+    name = point(kind, layer)
     pre = model.config.norm == "pre"
     stream = passed[_before(kind, layer)]
     read = passed[f"{name}.input"]
@@ -191,6 +194,7 @@ def attention_steps(model: Transformer, passed: ForcedPass, kind: Kind, layer: i
         bias=weights_of.output_bias,
         change=change,
         checks=checks,
+        added=compare(softmax(scaled + np.where(visible, 0.0, -np.inf)), passed[f"{name}.weights"]),
     )
 
 
@@ -255,13 +259,5 @@ def _split(vectors: Doubles, heads: int) -> Doubles:
 
 
 def _double(tensor: torch.Tensor) -> Doubles:
-    array: Doubles = tensor.detach().double().cpu().numpy()
+    array: Doubles = tensor.detach().cpu().double().numpy()
     return array
-
-
-def additive_mask(steps: AttentionSteps) -> float:
-    """The largest difference of the weights when the mask is a matrix of 0 and -inf that is added to the
-    scores, and when hidden scores are replaced by -inf.
-    """
-    mask = np.where(steps.visible, 0.0, -np.inf)
-    return compare(softmax(steps.scaled + mask), steps.weights).largest

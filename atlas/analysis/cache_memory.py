@@ -152,7 +152,7 @@ def held_bytes(cache: Cache) -> HeldBytes:
 
 
 def readable(count: float) -> str:
-    """Bytes for people, in powers of 1024: ``512 B``, ``12.0 KiB``, ``9.00 GiB``."""
+    """Bytes for people, in powers of 1024: ``512 B``, ``12.00 KiB``, ``9.00 GiB``."""
     if count < 1024:
         return f"{count:.0f} B"
     for unit in ("KiB", "MiB", "GiB", "TiB"):

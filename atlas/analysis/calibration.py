@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from atlas.analysis.dropout import drawn_from
+from atlas.model.seeded import drawn_from
 from atlas.model.transformer import Transformer
 from atlas.text.batches import EncodedPairs
 from atlas.text.tokenizer import PAD_ID

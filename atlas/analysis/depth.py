@@ -17,6 +17,7 @@ from torch.nn.functional import cross_entropy
 from atlas.errors import AtlasError
 from atlas.model.config import Norm, TransformerConfig
 from atlas.model.recorder import Edit, Recorder
+from atlas.model.seeded import drawn_from
 from atlas.model.transformer import Transformer
 
 Floats = NDArray[np.float64]
@@ -100,8 +101,7 @@ def random_model(layers: int, width: int, norm: Norm, seed: int) -> Transformer:
         norm=norm,
         max_length=LENGTH,
     )
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
+    with drawn_from(seed):
         return Transformer(config).double()
 
 

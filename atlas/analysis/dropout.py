@@ -8,31 +8,21 @@ et al. 2017, section 5.4), never on the attention weights themselves.
 from __future__ import annotations
 
 import copy
-import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Final, Literal
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
+from atlas.analysis.explanations import token_logprobs
 from atlas.analysis.passes import forced_pass
 from atlas.decoding.bulk import translate_ids
 from atlas.decoding.options import SearchOptions
 from atlas.model.layers import DecoderLayer, EncoderLayer
+from atlas.model.recorder import point
+from atlas.model.seeded import drawn_from
 from atlas.model.transformer import Transformer
-
-Kind = Literal["encoder", "decoder", "cross"]
-_POINTS: Final[dict[Kind, tuple[str, str]]] = {
-    "encoder": ("encoder", "self"),
-    "decoder": ("decoder", "self"),
-    "cross": ("decoder", "cross"),
-}
-_ALONE = threading.Lock()
-"""Dropout draws from PyTorch's one generator: two runs at once would share it and neither could be
-repeated."""
+from atlas.trace.views import Kind
 
 
 @dataclass(frozen=True)
@@ -82,15 +72,6 @@ def with_dropout(model: Transformer, probability: float) -> Transformer:
     return twin.train()
 
 
-@contextmanager
-def drawn_from(seed: int, device: torch.device) -> Iterator[None]:
-    """Random numbers of ``seed`` inside; outside the generators go on as if nothing had been drawn."""
-    devices = [device] if device.type == "cuda" else []
-    with torch.random.fork_rng(devices=devices):
-        torch.manual_seed(seed)
-        yield
-
-
 def dropout_runs(
     model: Transformer,
     source: Sequence[int],
@@ -121,13 +102,12 @@ def dropout_runs(
     probabilities: list[NDArray[np.float64]] = []
     written: list[tuple[int, ...]] = []
     options = SearchOptions(method="greedy", max_length=2 * len(target) + 10)
-    with _ALONE:
-        for number in range(passes):
-            with drawn_from(seed * 1_000_003 + number, model.device):
-                seen, chances = _pass(twin, source, target, kind)
-                written.append(translate_ids(twin, [source], options)[0][0].ids)
-            weights.append(seen)
-            probabilities.append(chances)
+    for number in range(passes):
+        with drawn_from(seed * 1_000_003 + number, model.device):
+            seen, chances = _pass(twin, source, target, kind)
+            written.append(translate_ids(twin, [source], options)[0][0].ids)
+        weights.append(seen)
+        probabilities.append(chances)
     still_weights, still = _pass(model, source, target, kind)
     return DropoutRuns(np.stack(weights), np.stack(probabilities), still, still_weights, tuple(written))
 
@@ -137,11 +117,8 @@ def _pass(
 ) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
     """Attention ``(L, H, Q, K)`` of one kind and the probability ``(T,)`` of every token of the
     translation."""
-    side, block = _POINTS[kind]
-    layers = model.config.encoder_layers if side == "encoder" else model.config.decoder_layers
     seen = forced_pass(model, source, target[:-1], wanted=["weights"])
-    logits = seen.logits.astype(np.float64)
-    logits -= logits.max(-1, keepdims=True)
-    chances = np.exp(logits - np.log(np.exp(logits).sum(-1, keepdims=True)))
-    weights = np.stack([seen[f"{side}.{layer}.{block}.weights"] for layer in range(layers)])
-    return weights, chances[np.arange(len(target)), list(target)]
+    weights = np.stack(
+        [seen[point(kind, layer, "weights")] for layer in range(model.config.attention_layers[kind])]
+    )
+    return weights, np.exp(token_logprobs(seen.logits, target))

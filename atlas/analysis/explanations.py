@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from atlas.analysis.passes import ForcedPass, forced_pass
+from atlas.decoding.candidates import log_probabilities
 from atlas.errors import AtlasError
 from atlas.model.layers import DecoderLayer
 from atlas.model.recorder import Recorder
@@ -146,7 +147,7 @@ def gradient_times_input(
             (gradient,) = torch.autograd.grad(
                 wanted[place], leaf[0], retain_graph=place + 1 < len(target), allow_unused=False
             )
-            rows.append((gradient * leaf[0].detach()).sum(-1)[0].double().cpu().numpy())
+            rows.append((gradient * leaf[0].detach()).sum(-1)[0].cpu().double().numpy())
     return np.stack(rows)
 
 
@@ -173,9 +174,9 @@ def forced_logprobs(
         batch = pad(sources[first : first + _AT_ONCE]).to(model.device)
         read = torch.tensor([[START_ID, *target[:-1]]], device=model.device).expand(len(batch), -1)
         logits = model(batch, batch != PAD_ID, read)
-        spread = logits.double().log_softmax(-1)
-        wanted = torch.tensor(list(target), device=model.device)[None, :, None].expand(len(batch), -1, 1)
-        rows.append(spread.gather(-1, wanted)[..., 0].cpu().numpy())
+        spread = log_probabilities(logits)
+        wanted = torch.tensor(list(target))[None, :, None].expand(len(batch), -1, 1)
+        rows.append(spread.gather(-1, wanted)[..., 0].numpy())
     return np.concatenate(rows)
 
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-from atlas.decoding.candidates import NEVER
+from atlas.decoding.candidates import NEVER, log_probabilities
 from atlas.model.transformer import Transformer
 from atlas.text.batches import Batch, pad
 from atlas.text.tokenizer import END_ID, PAD_ID, START_ID
@@ -68,15 +68,15 @@ def expose(model: Transformer, source: Sequence[int], target: Sequence[int]) -> 
     mask = torch.ones_like(ids, dtype=torch.bool)
     memory = model.encode(ids, mask)
     read = torch.tensor([[START_ID, *target]], device=model.device)
-    logprobs = model.logits(model.decode(read, memory, mask))[0].double().cpu().log_softmax(-1)
+    logprobs = log_probabilities(model.logits(model.decode(read, memory, mask))[0])
     forced = -logprobs[torch.arange(len(asked)), torch.tensor(asked)]
     cache, token = model.start(memory, mask), START_ID
     written: list[int] = []
     own: list[float] = []
     for following in asked:
-        logits = model.step(torch.tensor([[token]], device=model.device), cache)[0].double().cpu()
-        own.append(-float(logits.log_softmax(-1)[following]))
-        token = int(logits.index_fill(0, torch.tensor([*NEVER, END_ID]), -math.inf).argmax())
+        logprob = log_probabilities(model.step(torch.tensor([[token]], device=model.device), cache)[0])
+        own.append(-float(logprob[following]))
+        token = int(logprob.index_fill(0, torch.tensor([*NEVER, END_ID]), -math.inf).argmax())
         written.append(token)
     return Exposure(asked, forced.numpy(), tuple(logprobs.argmax(-1).tolist()), np.array(own), tuple(written))
 

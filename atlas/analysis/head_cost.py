@@ -11,6 +11,7 @@ import torch
 
 from atlas.errors import AtlasError
 from atlas.model.attention import SelfAttention
+from atlas.model.seeded import drawn_from
 
 HEADS = (1, 2, 4, 8, 16)
 REPEATS = 15
@@ -61,11 +62,11 @@ def operations(length: int, width: int, heads: int) -> Operations:
         raise HeadCostError(f"width {width} cannot be cut into {heads} heads")
     each = width // heads
     return Operations(
-        projections=sum(3 * length * width * each for _ in range(heads)) + length * width * width,
-        scores=sum(length * length * each for _ in range(heads)),
-        sums=sum(length * length * each for _ in range(heads)),
+        projections=heads * 3 * length * width * each + length * width * width,
+        scores=heads * length * length * each,
+        sums=heads * length * length * each,
         weights=heads * length * length,
-        parameters=sum(3 * (width * each + each) for _ in range(heads)) + width * width + width,
+        parameters=heads * 3 * (width * each + each) + width * width + width,
     )
 
 
@@ -115,8 +116,7 @@ def time_heads(
     if repeats < 1:
         raise HeadCostError(f"at least 1 repeat, not {repeats}")
     counted = {number: operations(length, width, number) for number in heads}
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
+    with drawn_from(0):
         layers = {number: SelfAttention(width, number).eval() for number in heads}
         stream = torch.randn(1, length, width)
         scores = {number: torch.randn(1, number, length, length) for number in heads}

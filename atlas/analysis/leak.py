@@ -6,8 +6,8 @@ Both models read the same development pairs under teacher forcing, in three ways
   is to predict; without one, every position sees it one place to the right.
 - *hidden*: each prediction is made from a target cut off before the answer; a model without a mask sees what
   is left in both directions, as in its training.
-- *replaced*: every piece of the target is swapped for one drawn from all targets, which no knowledge of
-  language could predict better than by its frequency. What more is predicted right was copied.
+- *replaced*: every piece of the target is swapped for one drawn from the targets of its batch, which no
+  knowledge of language could predict better than by its frequency. What more is predicted right was copied.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class Side:
     """One of the two models.
 
     Attributes:
-        name: of its bundle; hash: of its weights and tokenizer.
+        name: of its bundle; hash: of its weights, tokenizer and options.
         steps: updates in its training.
         next: see :class:`NextToken`.
         history: columns :data:`CURVES`, an array each, one entry an evaluation.

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from atlas.model.recorder import Edit, Recorder
+from atlas.model.recorder import Edit, Recorder, check_edits
 from atlas.model.transformer import Transformer
 from atlas.text.tokenizer import START_ID
 
@@ -55,13 +55,16 @@ def forced_pass(
 
     Raises:
         TooLongError: the model has too few positions.
+        EditError: the model has no point that is to be edited.
     """
     read = (START_ID, *target)
-    recorder = Recorder(wanted, edits)
+    made: set[str] = set()
+    recorder = Recorder(wanted, edits, made)
     ids = torch.tensor([list(source)], device=model.device)
     logits = model(
         ids, torch.ones_like(ids, dtype=torch.bool), torch.tensor([read], device=model.device), recorder
     )
+    check_edits(edits or {}, made)
     points = {name: _array(tensor) for name, tensor in recorder.points.items()}
     return ForcedPass(tuple(source), read, points, _array(logits))
 

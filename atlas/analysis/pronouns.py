@@ -8,8 +8,8 @@ its pieces; :mod:`atlas.trace.words`), ``w[q, k]`` is the weight from word q to 
 =============  ==========================================================================================
 ``weight``     ``w[p, a]``
 ``content``    mean of ``w[p, k]`` over the other content words k before the pronoun (none: left out)
-``distance``   mean of ``w[q, q - d]`` over the other words q of the sentence (none: left out): what the
-               head gives at this distance to anything
+``distance``   mean of ``w[q, q - d]`` over the other places q, punctuation included (none: left out): what
+               the head gives at this distance to anything
 ``beyond``     ``weight - distance`` of the same sentence
 ``top``        1 where ``a`` has more weight than every other word before the pronoun, otherwise 0
 ``others``     share of the other words q, two or more after ``a``, of which the same is true, each among the
@@ -28,7 +28,8 @@ NaN):
   same shape with random weights.
 
 ``facts``: ``groups``; ``counts`` ``(G,)`` sentences; ``chance`` ``(G,)``, the mean of 1 / words before the
-pronoun, what ``top`` is without knowledge; ``distances`` ``(G,)`` mean of d in words; ``rule``, a line;
+pronoun, what ``top`` is without knowledge; ``distances`` ``(G,)`` mean of d in places (words and
+punctuation marks); ``rule``, a line;
 ``corpora``, where the sentences are from; ``picked``: the head with the largest ``top`` on every second
 sentence, and on the others, free of the luck of the draw among L·H heads, its ``top`` and ``special`` with
 their intervals.
@@ -47,6 +48,7 @@ from numpy.typing import NDArray
 from atlas.analysis.antecedents import Example
 from atlas.errors import AtlasError
 from atlas.model.recorder import Recorder
+from atlas.model.seeded import drawn_from
 from atlas.model.transformer import Transformer
 from atlas.text.tokenizer import SPECIAL_IDS, Tokenizer
 from atlas.trace.pieces import label_tokens
@@ -163,8 +165,7 @@ def look(
 
 def untrained(model: Transformer, seed: int = 0) -> Transformer:
     """A model of the same shape with the random weights that training would begin with."""
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
+    with drawn_from(seed):
         return Transformer(model.config).eval().requires_grad_(False).to(model.device)
 
 

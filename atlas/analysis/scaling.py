@@ -16,12 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from atlas.analysis.attention_steps import Kind, softmax
+from atlas.analysis.attention_steps import softmax
 from atlas.analysis.information import entropy
 from atlas.analysis.passes import ForcedPass
 from atlas.errors import AtlasError
 from atlas.model.config import TransformerConfig
-from atlas.model.recorder import Edit
+from atlas.model.recorder import Edit, point
+from atlas.trace.views import Kind
 
 Doubles = NDArray[np.float64]
 Scope = Literal["head", "layer", "all"]
@@ -141,11 +142,9 @@ def divisors(head_width: int) -> tuple[float, ...]:
 def score_points(config: TransformerConfig, scope: Scope, kind: Kind, layer: int) -> list[str]:
     """Names of the points whose scores are divided otherwise: one sub-layer's, or those of all attention."""
     if scope != "all":
-        side = "encoder" if kind == "encoder" else "decoder"
-        return [f"{side}.{layer}.{'cross' if kind == 'cross' else 'self'}.scores"]
-    own = [f"encoder.{index}.self.scores" for index in range(config.encoder_layers)]
-    blocks = [(index, block) for index in range(config.decoder_layers) for block in ("self", "cross")]
-    return own + [f"decoder.{index}.{block}.scores" for index, block in blocks]
+        return [point(kind, layer, "scores")]
+    layers = config.attention_layers
+    return [point(each, index, "scores") for each in layers for index in range(layers[each])]
 
 
 def scale_edits(
@@ -233,14 +232,9 @@ class OwnVariance:
 
 def own_variance(passed: ForcedPass, config: TransformerConfig, kind: Kind) -> OwnVariance:
     """Variances of q, k and q·k of every head of one kind, on one sentence."""
-    side, block = ("encoder", "self") if kind == "encoder" else ("decoder", "self")
-    block = "cross" if kind == "cross" else block
-    layers = config.encoder_layers if kind == "encoder" else config.decoder_layers
     found = []
-    for layer in range(layers):
-        q, k, scores = (
-            passed[f"{side}.{layer}.{block}.{what}"].astype(np.float64) for what in ("q", "k", "scores")
-        )
+    for layer in range(config.attention_layers[kind]):
+        q, k, scores = (passed[point(kind, layer, what)].astype(np.float64) for what in ("q", "k", "scores"))
         seen = np.isfinite(scores[0])
         dots = q @ k.transpose(0, 2, 1)
         found.append((dots[:, seen].var(axis=-1), q.var(axis=1).mean(axis=-1), k.var(axis=1).mean(axis=-1)))

@@ -36,22 +36,15 @@ _ROWS = {
 }
 
 
-def _load(checkpoint: str, step: int | None) -> tuple[Bundle, Path]:
-    """A bundle with its weights in float32 on the CPU, and its folder.
+def _load(checkpoint: str, step: int | None) -> Bundle:
+    """A bundle with its weights in float32 on the CPU.
 
     Raises:
-        AtlasError: it is damaged, has no such snapshot, or was trained on another corpus.
+        AtlasError: it is damaged, or has no such snapshot.
     """
     from atlas.checkpoint import load_bundle
 
-    path = choose_bundle(checkpoint)
-    bundle = load_bundle(path, step=step)
-    if (bundle.source_language, bundle.target_language) != ("en", "fr"):
-        raise AtlasError(
-            f"{bundle.name} translates {bundle.source_language} to {bundle.target_language}; "
-            "this is measured on Multi30k from en to fr"
-        )
-    return bundle, path
+    return load_bundle(choose_bundle(checkpoint), step=step)
 
 
 def _smoothing(bundle: Bundle) -> float:
@@ -70,24 +63,28 @@ def _smoothing(bundle: Bundle) -> float:
 
 def _pairs(
     source: Path | None, limit: int | None, smoothed: Bundle, plain: Bundle
-) -> tuple[EncodedPairs, ...]:
-    """Development and training sentences as ids.
+) -> tuple[str, EncodedPairs, EncodedPairs]:
+    """Name of the corpus of both; its development and training sentences as ids.
 
     Raises:
-        AtlasError: the corpus is missing, or the two models read different pieces.
+        AtlasError: the corpus is missing, or the two models learnt from others or read different pieces.
     """
     from atlas.text.batches import EncodedPairs
-    from atlas.text.corpora import load_multi30k
-    from atlas.text.download import locate
+    from atlas.training.run import corpus_of
 
     if smoothed.tokenizer.to_json() != plain.tokenizer.to_json():
         raise AtlasError(
             f"{smoothed.name} and {plain.name} have different tokenizers: no token can be compared"
         )
-    corpus = load_multi30k(locate("multi30k", source))
-    return tuple(
+    corpus, other = corpus_of(smoothed, source), corpus_of(plain, source)
+    if corpus.name != other.name:
+        raise AtlasError(
+            f"{smoothed.name} learnt from {corpus.name} and {plain.name} from {other.name}: they are no twins"
+        )
+    development, train = (
         EncodedPairs(pairs[:limit], smoothed.tokenizer) for pairs in (corpus.development, corpus.train)
     )
+    return corpus.name, development, train
 
 
 def _model_facts(bundle: Bundle, step: int | None, summary: Summary, alpha: float) -> dict[str, Any]:
@@ -154,15 +151,14 @@ def run(
     from atlas.measurements import Measurement, save_measurement
 
     start = time.perf_counter()
-    smoothed, path = _load(baseline, baseline_step)
-    plain, _ = _load(unsmoothed, None)
+    smoothed, plain = _load(baseline, baseline_step), _load(unsmoothed, None)
     alphas = {"smoothed": _smoothing(smoothed), "plain": _smoothing(plain)}
     if not alphas["smoothed"] > 0 or alphas["plain"] != 0:
         raise AtlasError(
             f"{smoothed.name} was trained with label smoothing {alphas['smoothed']:g} and {plain.name} with "
             f"{alphas['plain']:g}; this compares one above 0 with one of 0"
         )
-    development, train = _pairs(source, limit, smoothed, plain)
+    corpus, development, train = _pairs(source, limit, smoothed, plain)
     models = {"smoothed": smoothed, "plain": plain}
     found, gradients = {}, {}
     for name, bundle in models.items():
@@ -177,7 +173,7 @@ def run(
     intervals = bootstrap(found["smoothed"], found["plain"])
     step = "" if baseline_step is None else f" --baseline-step {baseline_step}"
     facts: dict[str, Any] = {
-        "corpus": "Multi30k, development sentences",
+        "corpus": f"{corpus}, development sentences",
         "sentences": len(development),
         "tokens": len(found["plain"]),
         "gradient_batches": len(gradients["plain.plain"]),
@@ -192,7 +188,9 @@ def run(
         for name, bundle in models.items()
     }
     command = f"atlas measure calibration {plain.name} --baseline {smoothed.name}{step}"
-    file = save_measurement(path, Measurement(NAME, smoothed.hash, command, facts, _arrays(found, gradients)))
+    file = save_measurement(
+        smoothed.folder, Measurement(NAME, smoothed.hash, command, facts, _arrays(found, gradients))
+    )
     if as_json:
         say_json(facts | {"file": str(file), "seconds": time.perf_counter() - start})
         return

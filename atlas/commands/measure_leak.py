@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from atlas.bundles import choose_bundle
 from atlas.commands import options
 from atlas.commands.output import Report, progress, say, say_json, tell
 
@@ -24,7 +22,6 @@ def study(
     baseline: Engine,
     pairs: list[Pair],
     corpus: str,
-    steps: tuple[int, int],
     report: Report = lambda done, total: None,
 ) -> LeakStudy:
     """Measure both models on the same development pairs and let both translate the same sentences.
@@ -32,7 +29,6 @@ def study(
     Args:
         without: trained without a causal mask; baseline: trained with one.
         pairs: of the corpus called ``corpus``.
-        steps: updates in the training of each.
         report: called with pairs measured and pairs in all, over both models.
 
     Raises:
@@ -56,7 +52,7 @@ def study(
             tuple(one.text for one in engine.translate(list(SENTENCES), SearchOptions(method=method)))
             for method in ("greedy", "beam")
         )
-        sides.append(Side(engine.name, engine.hash, steps[place], found, history, greedy, beam))
+        sides.append(Side(engine.name, engine.hash, int(history["step"][-1]), found, history, greedy, beam))
     return LeakStudy(sides[0], sides[1], SENTENCES, corpus)
 
 
@@ -78,19 +74,17 @@ def run(
     """
     from atlas.analysis.leak import NAME
     from atlas.measurements import save_measurement
-    from atlas.training.config import TrainingConfig
-    from atlas.training.run import load_corpus, tidy
+    from atlas.training.run import corpus_of
 
     engines = options.load_engine(without), options.load_engine(baseline)
-    folder = choose_bundle(baseline)
-    trained = [_training(choose_bundle(name)) for name in (without, baseline)]
-    corpus = tidy(load_corpus(TrainingConfig.from_dict(trained[1]["config"]), source))
+    corpus = corpus_of(engines[1].bundle, source)
     pairs = list(corpus.development)[:limit]
-    steps = int(trained[0]["steps"]), int(trained[1]["steps"])
     with progress("measuring", "sentences") as report:
-        found = study(*engines, pairs, corpus.name, steps, report)
+        found = study(*engines, pairs, corpus.name, report)
     command = f"atlas measure {NAME} {engines[0].name} --baseline {engines[1].name}"
-    file = save_measurement(folder, found.measurement(command + (f" --limit {limit}" if limit else "")))
+    file = save_measurement(
+        engines[1].folder, found.measurement(command + (f" --limit {limit}" if limit else ""))
+    )
     tell(f"kept in {file}")
     if as_json:
         say_json(
@@ -108,21 +102,6 @@ def run(
         say(sentence)
         say(f"  without  {found.without.greedy[place]}")
         say(f"  with     {found.baseline.greedy[place]}")
-
-
-def _training(folder: Path) -> dict[str, Any]:
-    """How a bundle was trained.
-
-    Raises:
-        AtlasError: it does not say.
-    """
-    from atlas.checkpoint import read_description
-    from atlas.errors import AtlasError
-
-    training: dict[str, Any] = read_description(folder)["training"]
-    if not {"config", "steps"} <= set(training):
-        raise AtlasError(f"{folder}: its description does not say how it was trained")
-    return training
 
 
 def _plain(side: Side) -> dict[str, Any]:

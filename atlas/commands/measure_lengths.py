@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from atlas.bundles import choose_bundle
 from atlas.commands import options
 from atlas.commands.options import Method, load_engine, search_options
 from atlas.commands.output import progress, say, say_json
 from atlas.errors import AtlasError
+
+if TYPE_CHECKING:
+    from atlas.engine import Engine
 
 _TESTS = ("multi30k-2016", "multi30k-2017", "multi30k-2018")
 
@@ -36,17 +38,15 @@ def _pairs(folder: Path, language: str) -> tuple[list[str], list[str]]:
     return sources, references
 
 
-def _longest(folder: Path | None) -> int:
+def _longest(engine: Engine) -> int:
     """Tokens of the longest training sentence, as a bundle's configuration says.
 
     Raises:
         AtlasError: it does not say.
     """
-    from atlas.checkpoint import read_description
-
-    longest = read_description(folder)["training"].get("config", {}).get("longest") if folder else None
+    longest = engine.bundle.training.get("config", {}).get("longest")
     if not isinstance(longest, int):
-        raise AtlasError(f"{folder}: the bundle does not say how long its longest training sentence was")
+        raise AtlasError(f"{engine.name}: it does not say how long its longest training sentence was")
     return longest
 
 
@@ -94,13 +94,13 @@ def run(
             )
     folder = locate("multi30k", source)
     printed = []
-    for name, engine in zip(bundles, engines, strict=True):
+    for engine in engines:
         sources, references = (side[:limit] for side in _pairs(folder, engine.target_language))
         tokens = [len(engine.tokenizer.source(text)) for text in sources]
         with progress(f"translating with {engine.name}", "sentences") as report:
             done = engine.translate(sources, settings, progress=report)
         facts, arrays = scores_by_length(
-            tokens, [translation.text for translation in done], references, _longest(engine.folder)
+            tokens, [translation.text for translation in done], references, _longest(engine)
         )
         bleu, chrf = BLEU(), CHRF()
         bleu.corpus_score(["a"], [["a"]])
@@ -116,7 +116,7 @@ def run(
         command += "" if method is Method.beam else f" --method {method.value}"
         command += f" --beam {beam}" if method is Method.beam and beam != 5 else ""
         command += "" if limit is None else f" --limit {limit}"
-        save_measurement(choose_bundle(name), Measurement("lengths", engine.hash, command, facts, arrays))
+        save_measurement(engine.folder, Measurement("lengths", engine.hash, command, facts, arrays))
         if not as_json:
             _table(engine.name, facts, arrays)
         printed.append(

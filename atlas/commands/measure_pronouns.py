@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from atlas.bundles import choose_bundle
 from atlas.commands import options
 from atlas.commands.options import load_engine
 from atlas.commands.output import progress, say, say_json, tell
@@ -15,6 +14,7 @@ from atlas.errors import AtlasError
 
 if TYPE_CHECKING:
     from atlas.analysis.antecedents import Example
+    from atlas.engine import Engine
     from atlas.text.corpora import Corpus
 
 _NAMES = {"tatoeba": "Tatoeba", "multi30k-en-fr": "Multi30k"}
@@ -87,13 +87,9 @@ def _examples(sentences: dict[str, list[str]], own: str, most: int) -> tuple[lis
     return [example for _, example in chosen], [corpus for corpus, _ in chosen]
 
 
-def _trained_on(folder: Path | None) -> str | None:
+def _trained_on(engine: Engine) -> str | None:
     """The corpus that a bundle says it was trained on, if it is one that is known here."""
-    from atlas.checkpoint import read_description
-
-    if folder is None:
-        return None
-    corpus = read_description(folder)["training"].get("config", {}).get("corpus")
+    corpus = engine.bundle.training.get("config", {}).get("corpus")
     return corpus if corpus in _NAMES else None
 
 
@@ -138,15 +134,12 @@ def run(
     """
     from atlas.analysis.pronouns import look, summarise, untrained
     from atlas.measurements import Measurement, save_measurement
-    from atlas.model import Transformer
 
     engine = load_engine(checkpoint)
     if engine.source_language != "en":
         raise AtlasError(f"{engine.name} reads {engine.source_language}; the rule for pronouns knows English")
     model = engine.model
-    if not isinstance(model, Transformer):
-        raise AtlasError(f"{engine.name} is a recurrent model: its encoder has no attention heads")
-    trained_on = _trained_on(engine.folder)
+    trained_on = _trained_on(engine)
     sentences = _unseen(_corpora(source), trained_on)
     examples, corpora = _examples(sentences, _NAMES.get(trained_on or "", ""), most)
     with progress("reading", "sentences") as report:
@@ -155,7 +148,7 @@ def run(
     facts, arrays = summarise(examples, corpora, trained, random)
     facts["corpora"] = {name: len(texts) for name, texts in sentences.items()}
     command = f"atlas measure pronouns {engine.name}" + ("" if most == 500 else f" --most {most}")
-    save_measurement(choose_bundle(checkpoint), Measurement("pronouns", engine.hash, command, facts, arrays))
+    save_measurement(engine.folder, Measurement("pronouns", engine.hash, command, facts, arrays))
     if as_json:
         say_json({"model": engine.name, **facts, **{name: array.tolist() for name, array in arrays.items()}})
         return

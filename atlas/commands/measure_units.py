@@ -11,7 +11,6 @@ import typer
 from atlas.bundles import choose_bundle
 from atlas.commands import options
 from atlas.commands.output import progress, say, say_json, tell
-from atlas.errors import AtlasError
 
 if TYPE_CHECKING:
     from atlas.analysis.units import Units
@@ -32,17 +31,10 @@ def _held_out(bundle: Bundle, source: Path | None, count: int) -> tuple[list[Pai
     """
     import numpy as np
 
-    from atlas.text.corpora import Pair, unify_typography
-    from atlas.training.config import TrainingConfig
-    from atlas.training.run import load_corpus
+    from atlas.training.run import corpus_of, with_one_typography
 
-    if "config" not in bundle.training:
-        raise AtlasError(f"{bundle.name}: its config.json does not say what it was trained on")
-    corpus = load_corpus(TrainingConfig.from_dict(bundle.training["config"]), source)
-    pairs = [
-        Pair(unify_typography(pair.source), unify_typography(pair.target))
-        for pair in (*corpus.development, *corpus.test)
-    ]
+    corpus = corpus_of(bundle, source)
+    pairs = [*corpus.development, *with_one_typography(corpus.test)]
     if len(pairs) > count:
         chosen = np.random.default_rng(0).choice(len(pairs), count, replace=False)
         pairs = [pairs[place] for place in sorted(chosen.tolist())]

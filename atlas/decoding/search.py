@@ -43,13 +43,18 @@ class Found:
 @dataclass(frozen=True)
 class Recording:
     """Ask for a record of the search: extra points of every pass, and the model's layers of attention by
-    kind (``encoder``, ``decoder``, ``cross``); ``edits`` change points on the way (see
-    :class:`~atlas.model.recorder.Recorder`).
+    kind (``encoder``, ``decoder``, ``cross``); ``edits`` change points on the way, and
+    ``made`` gathers the names of those that did (see :class:`~atlas.model.recorder.Recorder`).
     """
 
     layers: Mapping[str, int]
     extras: tuple[str, ...] = ()
     edits: Mapping[str, Edit] = field(default_factory=dict)
+    made: set[str] = field(default_factory=set)
+
+    def recorder(self, *more: str) -> Recorder:
+        """A recorder for one pass of the model, which keeps ``more`` kinds of point besides."""
+        return Recorder((*_ALWAYS, *more, *self.extras), self.edits, self.made)
 
 
 @dataclass
@@ -104,10 +109,10 @@ def read_sources(
 ) -> tuple[Any, Recorder | None]:
     """Let the model read a padded batch: its state, and what the encoder showed if a record is wanted."""
     source = pad(sources).to(device)
-    encoder = Recorder((*_ALWAYS, "memory", *recording.extras), recording.edits) if recording else None
+    encoder = recording.recorder("memory") if recording else None
     return model.begin(source, source != PAD_ID, encoder, positions=positions), encoder
 
 
 def step_recorder(recording: Recording | None) -> Recorder | None:
     """A recorder for one step of the decoder, if a record is wanted."""
-    return Recorder((*_ALWAYS, *recording.extras), recording.edits) if recording else None
+    return recording.recorder() if recording else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass, fields
-from typing import Any, Literal, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 from atlas.errors import AtlasError
 
@@ -33,6 +33,9 @@ class TransformerConfig:
         ConfigError: a size below 1, a dropout outside [0, 1), a width that H does not divide, an odd width
             with sinusoidal positions, or an option that does not exist.
     """
+
+    recordable: ClassVar[tuple[str, ...]] = ("scores", "q", "k", "v", "residual", "logits")
+    """What a trace can hold beside attention weights."""
 
     vocabulary: int
     encoder_layers: int = 4

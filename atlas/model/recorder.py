@@ -2,13 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 import torch
 from torch import Tensor
 
+from atlas.errors import AtlasError
+
 Edit = Callable[[Tensor], Tensor]
 """What a point becomes: a tensor of any shape in, one of the same shape out."""
+
+
+def point(kind: str, layer: int, what: str = "") -> str:
+    """The name of a point of one attention sub-layer, such as ``decoder.2.cross.weights``; without ``what``,
+    that of the sub-layer.
+
+    Args:
+        kind: ``encoder``, ``decoder`` or ``cross``.
+        layer: counted from 0.
+    """
+    side, block = ("decoder", "cross") if kind == "cross" else (kind, "self")
+    return f"{side}.{layer}.{block}" + (f".{what}" if what else "")
+
+
+class EditError(AtlasError):
+    """An edit of a point that the model does not have."""
+
+
+def check_edits(edits: Iterable[str], made: Collection[str]) -> None:
+    """See that every edit was made.
+
+    Raises:
+        EditError: naming the first that was not: the model has no such point.
+    """
+    for name in edits:
+        if name not in made:
+            raise EditError(f"nothing was changed at {name!r}: this model has no such point")
 
 
 class Recorder:
@@ -44,11 +73,18 @@ class Recorder:
         wanted: the kinds of point to keep (the last part of a name, such as ``weights``); everything when
             None.
         edits: by name of a point, what it becomes before it is kept and before the model goes on with it.
+        made: the names of edits that were made are added to it; several recorders may share one.
     """
 
-    def __init__(self, wanted: Iterable[str] | None = None, edits: Mapping[str, Edit] | None = None) -> None:
+    def __init__(
+        self,
+        wanted: Iterable[str] | None = None,
+        edits: Mapping[str, Edit] | None = None,
+        made: set[str] | None = None,
+    ) -> None:
         self._wanted = None if wanted is None else frozenset(wanted)
         self._edits = dict(edits or {})
+        self._made = set() if made is None else made
         self.points: dict[str, Tensor] = {}
 
     def __call__(self, name: str, value: Tensor) -> Tensor:
@@ -57,13 +93,14 @@ class Recorder:
         """
         if name in self._edits:
             value = self._edits[name](value)
+            self._made.add(name)
         if self._wanted is None or name.rpartition(".")[2] in self._wanted:
             self.points[name] = value.detach()
         return value
 
     def part(self) -> Recorder:
         """An empty recorder with the same wishes and edits, for one step of a pass made of steps."""
-        return Recorder(self._wanted, self._edits)
+        return Recorder(self._wanted, self._edits, self._made)
 
     def gather(self, parts: Sequence[Recorder]) -> None:
         """Keep the points of steps as those of one pass, put together along the axis of time: the last but

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass, fields
-from typing import Any, Literal, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 from atlas.model.config import ConfigError
 
@@ -30,6 +30,9 @@ class RecurrentConfig:
         ConfigError: a size below 1, an odd ``state``, a dropout outside [0, 1), an option that does not
             exist.
     """
+
+    recordable: ClassVar[tuple[str, ...]] = ("scores", "logits")
+    """What a trace can hold beside attention weights."""
 
     vocabulary: int
     width: int = 128

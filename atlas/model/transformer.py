@@ -152,18 +152,18 @@ class Transformer(nn.Module):
         Args:
             target: ``(B, T)`` ids, beginning with the start token.
             memory: ``(B, S, D)`` from :meth:`encode`; mask: ``(B, S)``, True at real source tokens.
-            target_mask: ``(B, T)``, True at real target tokens. The causal mask hides padding, which comes
-                last, from every real token; without a causal mask, this does.
+            target_mask: ``(B, T)``, True at real target tokens. Only a model that is not ``causal`` needs it:
+                a causal mask hides padding, which comes last, from every real token.
 
         Returns:
             ``(B, T, D)``, to be read by :meth:`logits`.
         """
         stream = self._embed("decoder", target, None, recorder)
         length = target.shape[1]
-        own = causal_mask(length, length, target.device) if self.config.causal else None
-        if target_mask is not None:
-            seen = target_mask[:, None, None, :]
-            own = seen if own is None else own & seen
+        if self.config.causal:
+            own: Tensor | None = causal_mask(length, length, target.device)
+        else:
+            own = None if target_mask is None else target_mask[:, None, None, :]
         visible = mask[:, None, None, :]
         for index, (layer, (keys, values)) in enumerate(
             zip(self.decoder, self.cross_keys_values(memory), strict=True)

@@ -18,7 +18,10 @@ from numpy.typing import NDArray
 
 from atlas.trace.pieces import Token
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
+"""Of traces that are made now: kinds of attention that a model lacks have no layers."""
+READABLE = (1, 2)
+"""Versions that can be read: in the first, every kind of attention had layers."""
 
 
 class Fate(IntEnum):

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from atlas.trace.errors import TraceError
 from atlas.trace.pieces import Token
-from atlas.trace.schema import SCHEMA_VERSION, Header, Search
+from atlas.trace.schema import READABLE, Header, Search
 from atlas.trace.trace import Trace
 
 FORMAT = "attention-atlas-trace"
@@ -186,9 +186,9 @@ def _parse_header(raw: NDArray[Any] | None) -> dict[str, Any]:
         raise TraceError(f"header is not JSON: {error}") from error
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise TraceError("not a trace file: its header does not say so")
-    if content.get("schema_version") != SCHEMA_VERSION:
+    if content.get("schema_version") not in READABLE:
         raise TraceError(
             f"schema_version is {content.get('schema_version')!r}; "
-            f"this version of Attention Atlas reads {SCHEMA_VERSION}"
+            f"this version of Attention Atlas reads {' and '.join(map(str, READABLE))}"
         )
     return content

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from atlas.trace.errors import TraceError
 from atlas.trace.pieces import Token, label_tokens
-from atlas.trace.schema import SCHEMA_VERSION, Fate, Header, Search
+from atlas.trace.schema import READABLE, Fate, Header, Search
 from atlas.trace.trace import Trace
 
 ROW_TOLERANCE = 1e-4  # float32 softmax over a few hundred keys
@@ -59,8 +59,8 @@ def require(condition: object, message: str) -> None:
 
 def _check_header(header: Header) -> None:
     require(
-        header.schema_version == SCHEMA_VERSION,
-        f"header.schema_version is {header.schema_version!r}, not {SCHEMA_VERSION}",
+        header.schema_version in READABLE,
+        f"header.schema_version is {header.schema_version!r}, not one of {', '.join(map(str, READABLE))}",
     )
     for name in ("package_version", "model_name", "model_hash", "source_language", "target_language"):
         require(isinstance(getattr(header, name), str), f"header.{name} is not text")

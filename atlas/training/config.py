@@ -118,6 +118,8 @@ class TrainingConfig:
                 raise TrainingConfigError(
                     f"{name} must be one of {', '.join(get_args(choices))}, not {getattr(self, name)!r}"
                 )
+        if self.schedule == "wsd" and not self.cooldown:
+            raise TrainingConfigError("the schedule wsd ends in a cooldown: say its share, such as 0.3")
         self._check_model()
 
     def _check_model(self) -> None:

@@ -8,7 +8,6 @@ import torch
 from torch import Tensor, nn
 
 from atlas.model.family import Model
-from atlas.model.transformer import Transformer
 from atlas.text.batches import Batch
 from atlas.text.tokenizer import PAD_ID
 
@@ -59,7 +58,6 @@ class TeacherForcing(nn.Module):
         super().__init__()
         self.model = model
         self.smoothing = smoothing
-        self._causal = not isinstance(model, Transformer) or model.config.causal
 
     def forward(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Smoothed and plain loss, each summed over the real target tokens; logits are computed at those
@@ -67,9 +65,8 @@ class TeacherForcing(nn.Module):
         """
         mask = batch.source != PAD_ID
         read = batch.target[:, :-1]
-        # Padding comes last, so that a causal mask hides it anyway.
-        real_read = None if self._causal else read != PAD_ID
-        stream = self.model.decode(read, self.model.encode(batch.source, mask), mask, target_mask=real_read)
+        memory = self.model.encode(batch.source, mask)
+        stream = self.model.decode(read, memory, mask, target_mask=read != PAD_ID)
         labels = batch.target[:, 1:]
         real = labels != PAD_ID
         loss, nll = smoothed_cross_entropy(self.model.logits(stream[real]), labels[real], self.smoothing)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from atlas.model.family import Model, build_model, config_from_dict
 from atlas.text.batches import EncodedPairs
 from atlas.text.corpora import (
     Corpus,
+    Pair,
     group_references,
     load_file,
     load_multi30k,
@@ -46,13 +48,31 @@ def load_corpus(config: TrainingConfig, source: Path | None = None) -> Corpus:
     return load_file(Path(config.corpus), config.source_language, config.target_language)
 
 
+def corpus_of(bundle: Bundle, source: Path | None = None) -> Corpus:
+    """The corpus that a bundle learnt from, as its training read it (see :func:`tidy`).
+
+    Raises:
+        AtlasError: the bundle does not say which it was, or it is not there.
+    """
+    if "config" not in bundle.training:
+        raise AtlasError(f"{bundle.name}: its config.json does not say how it was trained")
+    return tidy(load_corpus(TrainingConfig.from_dict(bundle.training["config"]), source))
+
+
+def with_one_typography(pairs: Sequence[Pair]) -> list[Pair]:
+    """Pairs as a model that was trained here expects them (see
+    :func:`~atlas.text.corpora.unify_typography`).
+    """
+    return [Pair(unify_typography(pair.source), unify_typography(pair.target)) for pair in pairs]
+
+
 def tidy(corpus: Corpus) -> Corpus:
     """Training and development sides with one typography; the test side stays as published."""
-
-    def clean(pairs: list) -> list:
-        return [type(pair)(unify_typography(pair.source), unify_typography(pair.target)) for pair in pairs]
-
-    return replace(corpus, train=clean(corpus.train), development=clean(corpus.development))
+    return replace(
+        corpus,
+        train=with_one_typography(corpus.train),
+        development=with_one_typography(corpus.development),
+    )
 
 
 def _new_tokenizer(config: TrainingConfig, corpus: Corpus, init: Path | None) -> Tokenizer:

@@ -14,8 +14,8 @@ def learning_rate(config: TrainingConfig, step: int) -> float:
     - ``cosine``: half a cosine to zero at the last step (Loshchilov and Hutter 2017);
     - ``wsd``: the peak (Hu et al. 2024).
 
-    Over the last ``cooldown`` share of the steps, all of them are drawn down in a straight line to zero: the
-    end can be moved while a run goes, and is a good end wherever it is.
+    Over the last ``cooldown`` share of the steps, each is multiplied by a line that falls to zero: the end
+    can be moved as long as it has not begun, and is a good end wherever it is.
     """
     peak, warmup, steps = config.learning_rate, config.warmup, config.steps
     left = (steps - step + 1) / max(1.0, config.cooldown * steps)

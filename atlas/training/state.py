@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 import os
 import shutil
 from collections.abc import Sequence
@@ -20,13 +21,15 @@ from torch import Tensor
 from atlas.errors import AtlasError
 from atlas.model.family import Model
 from atlas.text.tokenizer import Tokenizer
+from atlas.training.config import TrainingConfig
+from atlas.training.schedule import learning_rate
 
 MAY_CHANGE = frozenset(
     ["steps", "cooldown", "snapshots", "save_every", "average", "average_every", "patience", "evaluate_every"]
     + ["evaluate_sentences", "licence"]
 )
-"""Settings that a resumed run may change: none of them moves the weights of a step (``steps`` and
-``cooldown`` move the end, which must not have begun).
+"""Settings that a resumed run may change. ``steps`` and ``cooldown`` move the end of a schedule: they may, as
+long as the learning rate of the last step that was done stays what it was.
 """
 
 
@@ -155,7 +158,7 @@ class RunFolder:
 
         Raises:
             RunError: the run was started with other settings (only :data:`MAY_CHANGE` may change on the
-                way), or its files are damaged.
+                way), its learning rate would jump, or its files are damaged.
         """
         folder = self.path / (self.path / "latest").read_text().strip()
         try:
@@ -172,6 +175,15 @@ class RunFolder:
                     f"{self.path}: this run has {key} = {saved['config'].get(key)!r}, the "
                     f"configuration says {value!r}; use another --run folder to start anew"
                 )
+        done = saved["progress"]["step"]
+        rates = [
+            learning_rate(TrainingConfig.from_dict(settings), done) for settings in (saved["config"], config)
+        ]
+        if not math.isclose(*rates, rel_tol=1e-9):
+            raise RunError(
+                f"{self.path}: the learning rate of step {done} was {rates[0]:.6g}, these steps and this "
+                f"cooldown make it {rates[1]:.6g}; use another --run folder with --init"
+            )
         with torch.no_grad():
             for name, parameter in model.named_parameters():
                 parameter.copy_(weights[name])

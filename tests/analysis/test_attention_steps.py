@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,7 +14,6 @@ from atlas.analysis.attention_steps import (
     STEPS,
     WANTED,
     AttentionSteps,
-    additive_mask,
     attention_steps,
     softmax,
 )
@@ -181,4 +181,11 @@ def test_they_part_where_a_query_sees_nothing() -> None:
 
 
 def test_the_difference_of_an_added_mask_is_printed(passed: tuple[Transformer, ForcedPass]) -> None:
-    assert additive_mask(steps_of(passed, "decoder")) == 0.0
+    model, seen = passed
+    for kind in ("encoder", "decoder", "cross"):
+        added = steps_of(passed, kind).added
+        assert 0 <= added.largest < 1e-6
+        assert added.numbers == steps_of(passed, kind).weights.size
+    name = "decoder.0.self.weights"
+    wrong = replace(seen, points={**seen.points, name: seen[name] * 0.9})
+    assert steps_of((model, wrong), "decoder").added.largest > 0.01

@@ -152,7 +152,9 @@ def test_what_is_missing_foreign_or_newer_is_named():
     refused(packed(members() | {"readme.txt": b"hello"}), "'readme.txt' is not an array of a trace")
     refused(packed(members() | {"extras.what.npy": npy(np.zeros(1))}), "'what', which is no named point")
     refused(packed(members() | {"header.npy": npy(np.zeros(3, np.uint8))}), "header is not JSON")
-    refused(with_header(schema_version=2), "schema_version is 2; this version of Attention Atlas reads 1")
+    refused(
+        with_header(schema_version=3), "schema_version is 3; this version of Attention Atlas reads 1 and 2"
+    )
     refused(with_header(format="other"), "its header does not say so")
     refused(with_header(source=...), "'source' is missing")
     refused(with_header(header={"a": 1}), "header: .*unexpected keyword")
@@ -190,3 +192,9 @@ def test_a_damaged_file_is_refused_or_reads_the_same(data: st.DataObject):
 def test_a_file_that_is_not_there_is_the_systems_error(tmp_path: Path):
     with pytest.raises(FileNotFoundError):
         Trace.load(tmp_path / "none")
+
+
+def test_a_trace_of_the_first_schema_still_opens():
+    old = Trace.load(with_header(schema_version=1))
+    assert old.header.schema_version == 1
+    assert old.source == TRACE.source

@@ -76,8 +76,8 @@ FINISHED = int(np.flatnonzero(TRACE.search.fate == Fate.FINISHED)[0])
 PRUNED = int(np.flatnonzero(TRACE.search.fate == Fate.PRUNED)[0])
 WRONG: dict[str, tuple[Callable[[], Trace], str]] = {
     "version": (
-        lambda: replace(TRACE, header=replace(TRACE.header, schema_version=2)),
-        "header.schema_version is 2",
+        lambda: replace(TRACE, header=replace(TRACE.header, schema_version=3)),
+        "header.schema_version is 3",
     ),
     "settings": (lambda: replace(TRACE, header=replace(TRACE.header, settings=None)), "header.settings"),
     "model name": (lambda: replace(TRACE, header=replace(TRACE.header, model_name=7)), "header.model_name"),

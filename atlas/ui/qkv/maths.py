@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import streamlit as st
 
-from atlas.analysis.attention_steps import additive_mask
 from atlas.ui.qkv.scene import Scene
 
 MATHS = r"""
@@ -33,7 +32,7 @@ def maths(scene: Scene) -> None:
     """Formulas with their sources, and what the articles' code does."""
     with st.expander("The maths"):
         st.markdown(MATHS)
-        apart = additive_mask(scene.steps)
+        apart = scene.steps.added.largest
         st.markdown(
             "**The code in the article on the 2017 architecture** adds its mask to the scores where ours "
             "replaces them. With −∞ for hidden and 0 for visible keys the two are the same: largest "
