@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 
 from atlas.commands import app as app_command
-from atlas.commands import data, evaluate, info, measure, trace, train, translate
+from atlas.commands import data, evaluate, heads, info, measure, trace, train, translate
 from atlas.commands.group import OneLineErrors
 
 app = typer.Typer(
@@ -24,6 +24,7 @@ app.command("trace")(trace.run)
 app.command("train")(train.run)
 app.command("evaluate")(evaluate.run)
 app.command("data")(data.run)
+app.command("heads")(heads.run)
 app.command("info")(info.run)
 app.add_typer(measure.app, name="measure")
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from torch import Tensor
 
 from atlas.decoding.beam import beam_search
+from atlas.decoding.edited import Edited
 from atlas.decoding.options import SearchOptions
 from atlas.decoding.sampling import sample
 from atlas.decoding.search import Found, Recording, SearchResult
@@ -17,7 +18,7 @@ BATCH_TOKENS = 6000
 
 
 def search(
-    model: Model,
+    model: Model | Edited,
     sources: Sequence[Sequence[int]],
     options: SearchOptions,
     *,
@@ -42,7 +43,7 @@ def search(
 
 
 def translate_ids(
-    model: Model,
+    model: Model | Edited,
     sources: Sequence[Sequence[int]],
     options: SearchOptions,
     *,

@@ -19,6 +19,7 @@ def head_table(
     chosen: tuple[int, int] | None = None,
     between: tuple[Numbers, Numbers] | None = None,
     signed: bool = False,
+    largest: float = 1.0,
     colour: str = "encoder",
     dark: bool = False,
 ) -> go.Figure:
@@ -28,7 +29,8 @@ def head_table(
         values: ``(L, H)``; NaN is left empty.
         chosen: (layer, head) from 0, outlined.
         between: low and high ``(L, H)`` of a 95% interval, for the hover.
-        signed: around zero, to ±1, instead of from 0 to 1.
+        signed: around zero, to ±``largest``, instead of from 0.
+        largest: the value at the dark end of the scale.
         colour: the meaning whose colour outlines the chosen head.
         dark: for a dark page.
 
@@ -44,8 +46,8 @@ def head_table(
             z=np.asarray(values, dtype=np.float32),
             x=np.arange(1, heads + 1),
             y=np.arange(1, layers + 1),
-            zmin=-1 if signed else 0,
-            zmax=1,
+            zmin=-largest if signed else 0,
+            zmax=largest,
             colorscale=style.diverging(dark) if signed else style.sequential(dark),
             customdata=None if between is None else np.stack(between, axis=-1).astype(np.float32),
             texttemplate="%{z:.2f}",

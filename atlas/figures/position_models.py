@@ -20,6 +20,9 @@ KINDS: Final[dict[str, tuple[str, str, str]]] = {
     "none": (style.SERIES[2], "dot", "square"),
 }
 """Kind of positions -> colour, dash and marker of its curve."""
+_IN_ORDER: Final = tuple(
+    zip(style.SERIES, ("solid", "dash", "dot", "dashdot"), ("circle", "diamond", "square", "x"), strict=False)
+)
 
 
 @dataclass(frozen=True)
@@ -27,14 +30,16 @@ class LengthCurve:
     """One model's scores by length.
 
     Attributes:
-        kind: ``sinusoidal``, ``learned`` or ``none``.
+        kind: of positions, or whatever else tells the models apart (then the curves are styled in order).
         value, low, high: ``(G,)``, the score and its interval; NaN where there is no sentence.
+        name: in the legend; "positions: KIND" if empty.
     """
 
     kind: str
     value: Floats
     low: Floats
     high: Floats
+    name: str = ""
 
 
 def scores_by_length(
@@ -60,7 +65,7 @@ def scores_by_length(
     figure = go.Figure()
     places = np.arange(len(groups))
     for index, curve in enumerate(curves):
-        colour, dash, symbol = KINDS[curve.kind]
+        colour, dash, symbol = KINDS.get(curve.kind, _IN_ORDER[index % len(_IN_ORDER)])
         moved = places + 0.09 * (index - (len(curves) - 1) / 2)
         figure.add_scatter(
             x=moved,
@@ -75,10 +80,10 @@ def scores_by_length(
                 "width": 4,
             },
             mode="lines+markers",
-            name=f"positions: {curve.kind}",
+            name=style.escape(curve.name or f"positions: {curve.kind}"),
             line={"color": colour, "dash": dash, "width": 2},
             marker={"symbol": symbol, "size": 9},
-            hovertemplate=f"{curve.kind}<br>{score} %{{y:.2f}}, 95% interval %{{customdata[0]:.2f}} to "
+            hovertemplate=f"{style.escape(curve.name or curve.kind)}<br>{score} %{{y:.2f}}, 95% interval %{{customdata[0]:.2f}} to "
             "%{customdata[1]:.2f}<br>%{customdata[2]:,.0f} sentences<extra></extra>",
         )
     ticks = [f"{style.escape(name)}<br>n = {count:,}" for name, count in zip(groups, counts, strict=True)]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from atlas.checkpoint import Bundle
@@ -24,12 +26,17 @@ class HeldOut:
         pairs: N sentences and one translation each.
         source_ids: N rows of ids, the end mark last.
         target_ids: N rows of ids without the start token, the end mark last.
+        source_counts: id -> how often it stands in the source side of training; an id that is not there
+            stands nowhere.
+        target_counts: the same of the target side.
     """
 
     corpus: str
     pairs: tuple[Pair, ...]
     source_ids: tuple[tuple[int, ...], ...]
     target_ids: tuple[tuple[int, ...], ...]
+    source_counts: Mapping[int, int] = field(default_factory=dict)
+    target_counts: Mapping[int, int] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.pairs)
@@ -45,11 +52,16 @@ def held_out(bundle: Bundle, source: Path | None = None, most: int = 1000) -> He
         AtlasError: the bundle does not name its corpus, or the corpus is not there or has no test sentences.
     """
     corpus = corpus_of(bundle, source)
-    return sample_of(bundle, corpus.name, corpus.test, most)
+    return sample_of(bundle, corpus.name, corpus.test, most, corpus.train)
 
 
-def sample_of(bundle: Bundle, name: str, pairs: list[Pair], most: int = 1000) -> HeldOut:
+def sample_of(
+    bundle: Bundle, name: str, pairs: Sequence[Pair], most: int = 1000, training: Sequence[Pair] = ()
+) -> HeldOut:
     """:func:`held_out` of pairs at hand.
+
+    Args:
+        training: where the counts are taken.
 
     Raises:
         AtlasError: none of them can be used.
@@ -68,4 +80,6 @@ def sample_of(bundle: Bundle, name: str, pairs: list[Pair], most: int = 1000) ->
     if not kept:
         raise AtlasError(f"{name}: no test sentence of at most {MOST_TOKENS} tokens")
     found, sources, targets = zip(*kept.values(), strict=True)
-    return HeldOut(name, found, sources, targets)
+    sides = [pair.source for pair in training], [pair.target for pair in training]
+    counts = [Counter(token for row in tokenizer.encode_batch(side) for token in row) for side in sides]
+    return HeldOut(name, found, sources, targets, *counts)

@@ -1,0 +1,260 @@
+"""What each head is worth: gradient importance, and what removing it truly costs.
+
+The measurement ``head_costs`` of a bundle. Arrays, float32 ``(L, H)``, for each kind k: ``k.importance``;
+``k.loss``, ``k.loss_low``, ``k.loss_high``: by how much the loss rises without the head, nats a target token,
+with the 95% paired bootstrap over sentences; ``k.bleu`` and so on: by how much greedy sacreBLEU changes.
+Facts: ``sentences``, ``loss`` and ``bleu`` of the whole model, ``draws``.
+
+A head is removed by setting its output to zero before the projection that joins the heads.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from atlas.analysis.ablation import HeadChange, make_edits
+from atlas.analysis.heads.accumulate import KINDS
+from atlas.analysis.heads.sample import HeldOut
+from atlas.analysis.position_models import bleu_of, sentence_counts
+from atlas.analysis.rank_correlation import spearman
+from atlas.decoding import SearchOptions
+from atlas.decoding.bulk import translate_ids
+from atlas.decoding.edited import Edited
+from atlas.engine import Engine
+from atlas.measurements import Measurement
+from atlas.model.recorder import Recorder, point
+from atlas.model.transformer import Transformer
+from atlas.text.batches import pad
+from atlas.text.tokenizer import PAD_ID, START_ID
+from atlas.trace.views import Kind
+
+NAME = "head_costs"
+DRAWS = 1000
+Floats = NDArray[np.floating]
+Head = tuple[Kind, int, int]
+_BATCH = 64
+
+
+def heads_of(model: Transformer) -> list[Head]:
+    """Every head of a model: kind, layer and head, from 0."""
+    layers = {
+        "encoder": model.config.encoder_layers,
+        "decoder": model.config.decoder_layers,
+        "cross": model.config.decoder_layers,
+    }
+    number = model.config.heads
+    return [(kind, layer, head) for kind in KINDS for layer in range(layers[kind]) for head in range(number)]
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A sample in padded batches of sentences of about equal length.
+
+    Attributes:
+        batches: source ``(B, S)``, target that is read ``(B, T)``, target that is predicted ``(B, T)``.
+        numbers: of the sentences in each batch.
+    """
+
+    batches: tuple[tuple[Tensor, Tensor, Tensor], ...]
+    numbers: tuple[NDArray[np.int64], ...]
+
+    @classmethod
+    def of(cls, sample: HeldOut, device: torch.device) -> Prepared:
+        """Sort and pad."""
+        order = np.argsort([len(ids) for ids in sample.target_ids], kind="stable")
+        parts = [order[start : start + _BATCH] for start in range(0, len(order), _BATCH)]
+        batches = []
+        for part in parts:
+            source = pad([sample.source_ids[n] for n in part]).to(device)
+            read = pad([[START_ID, *sample.target_ids[n][:-1]] for n in part]).to(device)
+            batches.append((source, read, pad([sample.target_ids[n] for n in part]).to(device)))
+        return cls(tuple(batches), tuple(parts))
+
+
+def sentence_losses(model: Transformer, prepared: Prepared, without: Iterable[Head] = ()) -> Floats:
+    """Loss of each sentence with some heads removed, nats summed over its target tokens: ``(N,)``."""
+    edits = make_edits([HeadChange(*head, 0.0) for head in without])
+    found = np.zeros(sum(map(len, prepared.numbers)))
+    with torch.inference_mode():
+        for (source, read, answer), numbers in zip(prepared.batches, prepared.numbers, strict=True):
+            recorder = Recorder((), edits) if edits else None
+            logits = model(source, source != PAD_ID, read, recorder)
+            loss = torch.nn.functional.cross_entropy(
+                logits.float().transpose(1, 2), answer, ignore_index=PAD_ID, reduction="none"
+            )
+            found[numbers] = loss.sum(-1).double().cpu().numpy()
+    return found
+
+
+def importance(model: Transformer, prepared: Prepared) -> dict[Kind, Floats]:
+    """Gradient importance (Michel et al. 2019, eq. 2): the mean over sentences of ``|dL / dg|`` at ``g = 1``,
+    L the summed loss of the sentence and g a gate that multiplies the output of the head.
+
+    Returns:
+        by kind ``(L, H)``, nats.
+    """
+    heads = heads_of(model)
+    layers = {kind: 1 + max(layer for of, layer, _ in heads if of == kind) for kind in KINDS}
+    totals = {kind: np.zeros((layers[kind], model.config.heads)) for kind in KINDS}
+    count = 0
+    for source, read, answer in prepared.batches:
+        gates = {
+            (kind, layer): torch.ones(
+                len(source), model.config.heads, 1, 1, device=source.device
+            ).requires_grad_()
+            for kind in KINDS
+            for layer in range(layers[kind])
+        }
+        edits = {
+            point(kind, layer, "heads"): (lambda heads, gate=gate: heads * gate)
+            for (kind, layer), gate in gates.items()
+        }
+        with torch.enable_grad():
+            logits = model(source, source != PAD_ID, read, Recorder((), edits))
+            loss = torch.nn.functional.cross_entropy(
+                logits.float().transpose(1, 2), answer, ignore_index=PAD_ID, reduction="sum"
+            )
+            slopes = torch.autograd.grad(loss, list(gates.values()))
+        for (kind, layer), slope in zip(gates, slopes, strict=True):
+            totals[kind][layer] += slope[:, :, 0, 0].abs().sum(0).double().cpu().numpy()
+        count += len(source)
+    return {kind: total / count for kind, total in totals.items()}
+
+
+def greedy(engine: Engine, sources: Sequence[Sequence[int]], without: Iterable[Head] = ()) -> list[str]:
+    """Greedy translations with some heads removed, in the order of ``sources``."""
+    edits = make_edits([HeadChange(*head, 0.0) for head in without])
+    model = Edited(engine.model, edits) if edits else engine.model
+    found = translate_ids(model, sources, SearchOptions(method="greedy"))
+    return [engine.tokenizer.decode(hypotheses[0].ids) for hypotheses in found]
+
+
+@dataclass(frozen=True)
+class HeadCosts:
+    """The measurement ``head_costs``, to be asked."""
+
+    measurement: Measurement
+
+    @classmethod
+    def from_measurement(cls, measurement: Measurement) -> HeadCosts:
+        """Read what :func:`measure` wrote."""
+        return cls(measurement)
+
+    def importance(self, kind: Kind) -> Floats:
+        """``(L, H)`` gradient importance, nats a sentence."""
+        return self.measurement.arrays[f"{kind}.importance"]
+
+    def loss(self, kind: Kind) -> tuple[Floats, Floats, Floats]:
+        """Rise of the loss without the head, nats a token, and its 95% interval: ``(L, H)`` each."""
+        return self._with_interval(f"{kind}.loss")
+
+    def bleu(self, kind: Kind) -> tuple[Floats, Floats, Floats]:
+        """Change of greedy BLEU without the head and its 95% interval: ``(L, H)`` each."""
+        return self._with_interval(f"{kind}.bleu")
+
+    def _with_interval(self, name: str) -> tuple[Floats, Floats, Floats]:
+        arrays = self.measurement.arrays
+        return arrays[name], arrays[f"{name}_low"], arrays[f"{name}_high"]
+
+
+def draws_of(number: int) -> NDArray[np.int64]:
+    """How often each of ``number`` sentences stands in each bootstrap sample: ``(DRAWS, number)``."""
+    return np.random.default_rng(0).multinomial(number, np.full(number, 1 / number), DRAWS)
+
+
+def paired_loss(before: Floats, after: Floats, tokens: Floats) -> tuple[float, float, float]:
+    """Rise of the loss a token and its 95% percentile interval over sentences, ``(N,)`` sums each."""
+    draws = draws_of(len(tokens))
+    low, high = np.percentile(draws @ (after - before) / (draws @ tokens), [2.5, 97.5])
+    return float((after - before).sum() / tokens.sum()), float(low), float(high)
+
+
+def bleu_draws(counts: NDArray[np.int64]) -> Floats:
+    """BLEU of each bootstrap sample, ``(DRAWS,)``, from the counts ``(N, 10)`` of the sentences."""
+    return np.array([bleu_of(row) for row in draws_of(len(counts)) @ counts])
+
+
+def measure(
+    engine: Engine,
+    sample: HeldOut,
+    *,
+    work: Path,
+    report: Callable[[int, int], None] | None = None,
+) -> Measurement:
+    """Remove every head in turn. What is found is kept in ``work``, a file a head, so that a run that was
+    stopped goes on where it was.
+
+    Args:
+        report: called with the heads done and all of them.
+    """
+    model, heads = engine.model, heads_of(engine.model)
+    prepared = Prepared.of(sample, model.device)
+    tokens = np.array([len(ids) for ids in sample.target_ids], dtype=np.float64)
+    references = [pair.target for pair in sample.pairs]
+    losses = sentence_losses(model, prepared)
+    counts = sentence_counts(greedy(engine, sample.source_ids), references)
+    whole_bleu, whole_draws = bleu_of(counts.sum(0)), bleu_draws(counts)
+    arrays: dict[str, NDArray] = {}
+    for kind, values in importance(model, prepared).items():
+        arrays[f"{kind}.importance"] = values.astype(np.float32)
+        for name in ("loss", "bleu"):
+            for end in ("", "_low", "_high"):
+                arrays[f"{kind}.{name}{end}"] = np.zeros(values.shape, np.float32)
+    for done, (kind, layer, head) in enumerate(heads):
+        if report is not None:
+            report(done, len(heads))
+        file = work / f"{kind}-{layer}-{head}.npz"
+        if not file.is_file():
+            without = [(kind, layer, head)]
+            changed = sentence_counts(greedy(engine, sample.source_ids, without), references)
+            _write(file, losses=sentence_losses(model, prepared, without), counts=changed)
+        with np.load(file, allow_pickle=False) as kept:
+            after, changed = kept["losses"], kept["counts"]
+        loss = paired_loss(losses, after, tokens)
+        low, high = np.percentile(bleu_draws(changed) - whole_draws, [2.5, 97.5])
+        bleu = bleu_of(changed.sum(0)) - whole_bleu, low, high
+        for name, found in (("loss", loss), ("bleu", bleu)):
+            for end, value in zip(("", "_low", "_high"), found, strict=True):
+                arrays[f"{kind}.{name}{end}"][layer, head] = value
+    facts = {
+        "corpus": sample.corpus,
+        "sentences": len(sample),
+        "loss": float(losses.sum() / tokens.sum()),
+        "bleu": whole_bleu,
+        "draws": DRAWS,
+    }
+    return Measurement(NAME, engine.hash, f"atlas heads {engine.name}", facts, arrays)
+
+
+def _write(file: Path, **arrays: NDArray) -> None:
+    """Whole or not at all."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    partial = file.with_suffix(".new")
+    with partial.open("wb") as out:
+        np.savez_compressed(out, **arrays)  # type: ignore[arg-type]
+    os.replace(partial, file)
+
+
+def summary(measurement: Measurement) -> list[str]:
+    """The whole model, and for each kind the head that costs most."""
+    facts, found = measurement.facts, HeadCosts.from_measurement(measurement)
+    lines = [f"whole model: loss {facts['loss']:.4f} nats a token, greedy BLEU {facts['bleu']:.2f}"]
+    for kind in KINDS:
+        loss, low, high = found.loss(kind)
+        layer, head = np.unravel_index(int(loss.argmax()), loss.shape)
+        bleu, bleu_low, bleu_high = (values[layer, head] for values in found.bleu(kind))
+        agreement = spearman(found.importance(kind).ravel(), loss.ravel())
+        lines.append(
+            f"{kind}: {layer + 1}.{head + 1} costs most: loss {loss[layer, head]:+.4f} "
+            f"({low[layer, head]:+.4f} to {high[layer, head]:+.4f}), BLEU {bleu:+.2f} ({bleu_low:+.2f} to {bleu_high:+.2f}); rank "
+            f"correlation of gradient importance with the loss {agreement:.2f}"
+        )
+    return lines

@@ -1,0 +1,218 @@
+"""Where each query looks most, kept so that a corpus can be searched by word, distance and weight.
+
+The measurement ``head_links`` of a bundle. For each kind k with L layers of H heads, uint8 ``k.key`` and
+``k.weight`` ``(L, H, N)`` over the N queries of all sentences one after the other: the strongest key and its
+weight in 255ths. Facts: ``source_words`` and ``target_words``, for each sentence and each of its tokens the
+word that it is part of (of target tokens those that the decoder reads, the start token first).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from atlas.analysis.heads.accumulate import KINDS
+from atlas.analysis.heads.sample import HeldOut
+from atlas.engine import Engine
+from atlas.errors import AtlasError
+from atlas.measurements import Measurement
+from atlas.model.recorder import Recorder, point
+from atlas.text.batches import pad
+from atlas.text.tokenizer import PAD_ID, SPECIAL_IDS, START_ID, Tokenizer
+from atlas.trace.pieces import label_tokens
+from atlas.trace.views import Kind
+from atlas.trace.words import word_groups
+
+NAME = "head_links"
+LONGEST_TEXT = 200
+_BATCH = 32
+_PRONOUNS = ["i", "you", "he", "she", "it", "we", "they", "me", "him", "her", "us", "them", "this", "that", "who", "which", "myself", "yourself", "himself", "herself", "itself", "je", "tu", "il", "elle", "on", "nous", "vous", "ils", "elles", "me", "te", "se", "lui", "leur", "eux", "le", "la", "les", "ce", "cela", "ça", "qui", "que"]
+_MARKS = re.compile(r"[^\w\s]+")
+CLASSES: Final[Mapping[str, Callable[[str], bool]]] = {
+    "pronouns": lambda word: word in _PRONOUNS,
+    "punctuation": lambda word: bool(_MARKS.fullmatch(word)),
+    "control": lambda word: word in ("<s>", "</s>"),
+    "words": lambda word: any(character.isalpha() for character in word) and word not in ("<s>", "</s>"),
+}
+"""What can be asked for instead of a word: ``[pronouns]`` and so on, by closed lists."""
+
+
+class SearchError(AtlasError):
+    """A search that cannot be made."""
+
+
+@dataclass(frozen=True)
+class Match:
+    """One query that looks where the search says.
+
+    Attributes:
+        sentence: its number in the sample.
+        query, key: places of the tokens; of the decoder's own tokens the start token is 0.
+        query_word, key_word: the words that they are part of.
+        weight: of the key, to 1/255.
+    """
+
+    sentence: int
+    query: int
+    key: int
+    query_word: str
+    key_word: str
+    weight: float
+
+    @property
+    def distance(self) -> int:
+        """Places from the query to the key; negative looks back."""
+        return self.key - self.query
+
+
+def _wanted(text: str) -> Callable[[str], bool]:
+    """Whether a word is one of those that were asked for, separated by spaces or commas; all if none was.
+
+    Raises:
+        SearchError: an unknown class, or a text that is too long.
+    """
+    if len(text) > LONGEST_TEXT:
+        raise SearchError(f"a search of {len(text)} characters; at most {LONGEST_TEXT}")
+    asked = [part for part in re.split(r"[,\s]+", text.lower()) if part]
+    classes, words = [], set()
+    for part in asked:
+        if len(part) > 2 and part[0] == "[" and part[-1] == "]":
+            if part[1:-1] not in CLASSES:
+                known = ", ".join(f"[{name}]" for name in CLASSES)
+                raise SearchError(f"{part} is no class of words; known are {known}")
+            classes.append(CLASSES[part[1:-1]])
+        else:
+            words.add(part)
+
+    def fits(word: str) -> bool:
+        return not asked or word.lower() in words or any(one(word.lower()) for one in classes)
+
+    return fits
+
+
+@dataclass(frozen=True)
+class Links:
+    """The measurement ``head_links``, to be searched."""
+
+    measurement: Measurement
+
+    @classmethod
+    def from_measurement(cls, measurement: Measurement) -> Links:
+        """Read what :func:`measure` wrote."""
+        return cls(measurement)
+
+    def words(self, kind: Kind, sentence: int) -> tuple[Sequence[str], Sequence[str]]:
+        """The word of each query and of each key."""
+        facts = self.measurement.facts
+        source, target = facts["source_words"][sentence], facts["target_words"][sentence]
+        return (source if kind == "encoder" else target), (target if kind == "decoder" else source)
+
+    def search(
+        self,
+        kind: Kind,
+        layer: int,
+        head: int,
+        *,
+        query: str = "",
+        key: str = "",
+        least_distance: int = 0,
+        least_weight: float = 0.0,
+        limit: int = 50,
+    ) -> list[Match]:
+        """Queries whose strongest key is what is asked for, the largest weights first.
+
+        Args:
+            query: words, separated by spaces or commas, any case, or classes such as ``[pronouns]``; empty for any.
+            key: the same of the key.
+            least_distance: places between them, in either direction; of cross-attention between a target and a
+                source place.
+            least_weight: of the key.
+            limit: most matches.
+
+        Raises:
+            SearchError: the search names an unknown class.
+        """
+        asks, answers = _wanted(query), _wanted(key)
+        keys = self.measurement.arrays[f"{kind}.key"][layer, head]
+        weights = self.measurement.arrays[f"{kind}.weight"][layer, head].astype(np.float64) / 255
+        found, start = [], 0
+        for sentence in range(len(self.measurement.facts["source_words"])):
+            queries, sources = self.words(kind, sentence)
+            for place, word in enumerate(queries):
+                weight, seen = float(weights[start + place]), int(keys[start + place])
+                if weight < least_weight or abs(seen - place) < least_distance:
+                    continue
+                if asks(word) and answers(sources[seen]):
+                    found.append(Match(sentence, place, seen, word, sources[seen], weight))
+            start += len(queries)
+        return sorted(found, key=lambda match: -match.weight)[:limit]
+
+
+def words_of(tokenizer: Tokenizer, ids: Sequence[int]) -> list[str]:
+    """For each token the word that it is part of; control tokens stand for themselves."""
+    tokens = label_tokens(None, tokenizer.pieces(list(ids)), ids, SPECIAL_IDS)
+    text = "".join("" if token.special else token.text for token in tokens)
+    text = tokenizer.decode([token for token in ids if token not in SPECIAL_IDS]) or text
+    words = [""] * len(tokens)
+    for group in word_groups(tokens, text):
+        for member in group.members:
+            words[member] = group.text
+    return words
+
+
+@torch.inference_mode()
+def measure(
+    engine: Engine,
+    sample: HeldOut,
+    *,
+    work: Path,
+    report: Callable[[int, int], None] | None = None,
+) -> Measurement:
+    """The strongest key of every query in every head.
+
+    Args:
+        work: unused; this takes seconds.
+        report: called with the sentences done and all of them.
+    """
+    del work
+    model, device = engine.model, engine.model.device
+    layers = {"encoder": model.config.encoder_layers, "decoder": model.config.decoder_layers}
+    parts: dict[str, list[NDArray[np.uint8]]] = {}
+    for start in range(0, len(sample), _BATCH):
+        numbers = range(start, min(start + _BATCH, len(sample)))
+        source = pad([sample.source_ids[n] for n in numbers]).to(device)
+        read = pad([[START_ID, *sample.target_ids[n][:-1]] for n in numbers]).to(device)
+        recorder = Recorder(("weights",))
+        model(source, source != PAD_ID, read, recorder)
+        for kind in KINDS:
+            asked = source if kind == "encoder" else read
+            side = "encoder" if kind == "encoder" else "decoder"
+            stacked = torch.stack(
+                [recorder.points[point(kind, layer, "weights")] for layer in range(layers[side])], dim=1
+            )
+            weight, key = (part.permute(0, 3, 1, 2)[asked != PAD_ID] for part in stacked.max(-1))  # (N, L, H)
+            packed = {"weight": (weight.float() * 255).round(), "key": key}
+            for name, values in packed.items():
+                parts.setdefault(f"{kind}.{name}", []).append(values.cpu().numpy().astype(np.uint8))
+        if report is not None:
+            report(numbers[-1] + 1, len(sample))
+    arrays = {name: np.concatenate(found).transpose(1, 2, 0).copy() for name, found in parts.items()}
+    facts = {
+        "corpus": sample.corpus,
+        "source_words": [words_of(engine.tokenizer, ids) for ids in sample.source_ids],
+        "target_words": [words_of(engine.tokenizer, (START_ID, *ids[:-1])) for ids in sample.target_ids],
+    }
+    return Measurement(NAME, engine.hash, f"atlas heads {engine.name}", facts, arrays)
+
+
+def summary(measurement: Measurement) -> list[str]:
+    """How many queries can be searched."""
+    arrays = measurement.arrays
+    return [f"{kind}: {arrays[f'{kind}.key'].shape[-1]:,} queries in every head" for kind in KINDS]
