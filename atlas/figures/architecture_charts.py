@@ -116,7 +116,7 @@ def growth(
             mode="markers+text",
             text=[name],
             textposition="top left",
-            marker={"size": 11, "color": style.COLOURS["query"]},
+            marker={"size": 11, "color": style.SERIES[1]},
             textfont={"color": style.ink(dark)},
             showlegend=False,
             hovertemplate=f"{name} = %{{x:,}}<br>%{{y:,.0f}} parameters<extra></extra>",

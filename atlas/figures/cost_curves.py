@@ -14,7 +14,7 @@ from atlas.figures import style
 
 Floats = NDArray[np.floating[Any]]
 
-WITH, WITHOUT = style.COLOURS["key"], style.COLOURS["finished"]
+WITH, WITHOUT = style.SERIES[0], style.SERIES[1]
 """With a cache of keys and values, and without: one colour each in all these pictures."""
 _LEGEND: Final = {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom", "xanchor": "left"}
 

@@ -50,7 +50,7 @@ def silent_bars(
     )
     marks = [("all tokens of this text", sentence, "line-ew", style.ink(dark))]
     if corpus is not None:
-        marks.append(("held-out sentences", corpus, "diamond", style.COLOURS["query"]))
+        marks.append(("held-out sentences", corpus, "diamond", style.SERIES[1]))
     for name, values, symbol, colour in marks:
         figure.add_scatter(
             x=places,

@@ -72,7 +72,7 @@ def best_heads(
     untrained = np.array([np.nanmax(arrays["untrained_top"][row]) for row in rows], dtype=np.float64)
     without = np.array([chance[row] for row in rows], dtype=np.float64)
     for name, values, symbol, colour in (
-        ("best head of random weights", untrained, "diamond-open", style.COLOURS["query"]),
+        ("best head of random weights", untrained, "diamond-open", style.SERIES[1]),
         ("chance", without, "line-ew-open", style.ink(dark)),
     ):
         figure.add_scatter(

@@ -139,6 +139,18 @@ def mask_matrix(
     return style.arrange(figure, height=height, dark=dark, margin={"l": 8, "r": 8, "t": 8, "b": 8})
 
 
+def weight_marks(weights: Numbers, dark: bool) -> dict[str, Any]:
+    """Bars of weights ``(N,)`` on the one scale of weights, 0 to 1, with an outline that keeps small ones in
+    sight."""
+    return {
+        "color": np.asarray(weights, dtype=np.float32),
+        "colorscale": style.sequential(dark),
+        "cmin": 0,
+        "cmax": 1,
+        "line": {"color": style.fade(style.ink(dark), 0.6), "width": 1},
+    }
+
+
 def softmax_bars(
     masked: Numbers, weights: Numbers, labels: Sequence[str], *, dark: bool = False
 ) -> go.Figure:
@@ -170,7 +182,7 @@ def softmax_bars(
             ),
             go.Bar(
                 x=weights.astype(np.float32),
-                marker={"color": style.COLOURS["query"], "line": {"width": 0}},
+                marker=weight_marks(weights, dark),
                 text=[f"{weight:.3f}" if weight else "0" for weight in weights],
                 hovertemplate="<b>key %{y}</b><br>weight %{x:.6f}<extra></extra>",
                 xaxis="x2",
@@ -190,7 +202,7 @@ def softmax_bars(
         bargap=0.3,
         annotations=[
             caption("scores", style.text_colour("key", dark), 0, 1),
-            caption("weights: positive, sum 1", style.text_colour("query", dark), 0.53, 1),
+            caption("weights: positive, sum 1", style.ink(dark), 0.53, 1),
         ],
         showlegend=False,
     )
@@ -245,7 +257,7 @@ def mixing(
                 x=weights.astype(np.float32),
                 y=np.arange(count),
                 orientation="h",
-                marker={"color": style.COLOURS["query"], "line": {"width": 0}},
+                marker=weight_marks(weights, dark),
                 text=[f"{weight:.2f}" if weight else "0" for weight in weights],
                 textposition="outside",
                 cliponaxis=False,
@@ -291,7 +303,7 @@ def mixing(
             frame(style.COLOURS["value"], width, 1, ("x3", "y2"), line=3),
         ],
         annotations=[
-            caption("weight", style.text_colour("query", dark), 0, 1),
+            caption("weight", style.ink(dark), 0, 1),
             caption("weight × value", value, 0.22, 1),
             caption("their sum: what this head says", value, 0.22, strip / plot),
         ],

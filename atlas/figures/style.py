@@ -48,14 +48,18 @@ MEANINGS: Final[dict[str, str]] = {
 """Meaning -> the words a legend uses for it."""
 
 SERIES: Final[tuple[str, ...]] = (
-    COLOURS["encoder"],
-    COLOURS["query"],
-    COLOURS["key"],
-    COLOURS["finished"],
-    COLOURS["value"],
-    COLOURS["cross"],
+    "#125dd2",
+    "#b14011",
+    "#c17cb5",
+    "#82548d",
+    "#fe5c5b",
+    "#6e87ff",
 )
-"""Colours for curves that have no meaning of their own (dimension 0, 50, 100 ...); vary the dash as well."""
+"""Colours for curves that have no meaning of their own (dimension 0, 50, 100 ...): none of :data:`COLOURS`,
+and apart for eyes without one of the three cones as well. Vary the dash too (:data:`DASHES`)."""
+
+DASHES: Final[tuple[str, ...]] = ("solid", "dash", "dot", "dashdot")
+"""Strokes of curves, beside :data:`SERIES`."""
 
 _LIGHT: Final = ("#ffffff", "#d9e2ee", "#a3b7d1", "#6585ad", "#355480", "#10223f")
 _DARK: Final = ("#0e1117", "#1f2e45", "#3a5578", "#6788b0", "#a4c0dd", "#f5f9ff")

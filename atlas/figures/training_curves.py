@@ -22,7 +22,6 @@ TITLES: Final = {
     "rate": "learning rate",
     "bleu": "BLEU, greedy",
 }
-_DASHES: Final = ("solid", "dash", "dot", "dashdot")
 
 
 @dataclass(frozen=True)
@@ -79,7 +78,7 @@ def learning_curves(curves: Sequence[Curve], *, across: str, dark: bool = False)
             line={
                 "color": style.fade(colour, 0.5) if curve.faint else colour,
                 "width": 1.5 if curve.faint else 2,
-                "dash": _DASHES[number // len(style.SERIES) % len(_DASHES)] if not curve.faint else "dot",
+                "dash": "dot" if curve.faint else style.DASHES[(0, 1, 3)[number % 3]],
             },
             marker={"size": 5},
             hovertemplate=f"<b>{name}</b>{which}<br>{across} %{{x:,.4g}}<br>{TITLES[curve.panel]} %{{y:.4g}}"

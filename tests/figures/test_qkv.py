@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from atlas.figures import qkv, qkv_join, qkv_lab, qkv_scores
+from atlas.figures import qkv, qkv_join, qkv_lab, qkv_scores, style
 from atlas.figures.head_table import head_table
 
 LABELS = ("the", "cat", "the", "<b>", "$x$", "2019")
@@ -100,6 +100,9 @@ def test_softmax_bars_hide_what_is_masked() -> None:
     assert np.isnan(scores.x[2])
     np.testing.assert_allclose(shares.x, weights)
     assert shares.text == ("0.250", "0.750", "0")
+    np.testing.assert_allclose(shares.marker.color, weights)
+    assert (shares.marker.cmin, shares.marker.cmax) == (0, 1)
+    assert [list(stop) for stop in shares.marker.colorscale] == style.sequential(), "the scale of weights"
     assert list(hidden.y) == [2]
     assert list(hidden.text) == ["−∞"]
     assert hidden.marker.pattern.shape == "/"

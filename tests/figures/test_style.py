@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 
+import numpy as np
 import plotly.graph_objects as go
 import pytest
 from hypothesis import given
@@ -97,3 +99,61 @@ def test_legend_names_each_colour_and_refuses_an_unknown_meaning() -> None:
     assert style.COLOURS["query"] in html and style.COLOURS["key"] in html and "key</span>" in html
     with pytest.raises(KeyError):
         style.legend_html("nonsense")
+
+
+_MISSING_CONE = {
+    "none": np.eye(3),
+    "long": [
+        [0.152286, 1.052583, -0.204868],
+        [0.114503, 0.786281, 0.099216],
+        [-0.003882, -0.048116, 1.051998],
+    ],
+    "middle": [
+        [0.367322, 0.860646, -0.227968],
+        [0.280085, 0.672501, 0.047413],
+        [-0.01182, 0.04294, 0.968881],
+    ],
+    "short": [
+        [1.255528, -0.076749, -0.178779],
+        [-0.078411, 0.930809, 0.147602],
+        [0.004733, 0.691367, 0.3039],
+    ],
+}
+"""Linear sRGB -> what an eye without this cone sees (Machado, Oliveira and Fernandes 2009, severity 1)."""
+
+
+def _oklab(colour: str, eye: str) -> np.ndarray:
+    """``#rrggbb`` in Oklab (Ottosson 2020), a space whose distances are those that an eye sees."""
+    parts = np.array([int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)])
+    linear = np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
+    seen = np.clip(np.array(_MISSING_CONE[eye]) @ linear, 0, 1)
+    cones = np.array(
+        [
+            [0.4122214708, 0.5363325363, 0.0514459929],
+            [0.2119034982, 0.6806995451, 0.1073969566],
+            [0.0883024619, 0.2817188376, 0.6299787005],
+        ]
+    )
+    mixed = np.array(
+        [
+            [0.2104542553, 0.793617785, -0.0040720468],
+            [1.9779984951, -2.428592205, 0.4505937099],
+            [0.0259040371, 0.7827717662, -0.808675766],
+        ]
+    )
+    return mixed @ np.cbrt(cones @ seen)
+
+
+@pytest.mark.case("U6")
+def test_curves_without_a_meaning_take_no_meanings_colour() -> None:
+    for colour in style.SERIES:
+        for meaning in style.COLOURS.values():
+            assert np.linalg.norm(_oklab(colour, "none") - _oklab(meaning, "none")) > 0.08, (colour, meaning)
+        assert min(style.contrast(colour, style.background(dark)) for dark in (False, True)) >= 3.0
+
+
+@pytest.mark.case("U6")
+@pytest.mark.parametrize("eye", _MISSING_CONE)
+def test_curves_are_apart_for_every_eye(eye: str) -> None:
+    for first, second in itertools.combinations(style.SERIES, 2):
+        assert np.linalg.norm(_oklab(first, eye) - _oklab(second, eye)) > 0.1, (first, second)

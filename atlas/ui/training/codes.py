@@ -11,7 +11,7 @@ import streamlit as st
 from atlas.analysis import information
 from atlas.analysis.passes import forced_pass
 from atlas.figures import training_codes as figures
-from atlas.figures.style import COLOURS
+from atlas.figures.style import COLOURS, SERIES
 from atlas.figures.training import Bars, token_bars
 from atlas.text.tokenizer import Tokenizer
 from atlas.ui.chart import chart
@@ -212,7 +212,7 @@ def _live(page: Page) -> None:
         labels_of(tokenizer, ids),
         [
             Bars("entropy before the token", found.entropy * scale, COLOURS["encoder"], notes),
-            Bars("surprise of the token that came", found.surprise * scale, COLOURS["query"]),
+            Bars("surprise of the token that came", found.surprise * scale, SERIES[1]),
         ],
         unit=unit,
         title=unit,

@@ -11,7 +11,7 @@ import streamlit as st
 from atlas.analysis.exposure import Exposure, check_loss, expose
 from atlas.decoding import OptionsError
 from atlas.errors import AtlasError
-from atlas.figures.style import COLOURS
+from atlas.figures.style import COLOURS, SERIES
 from atlas.figures.training import Bars, token_bars
 from atlas.translation import EmptySentence, read_sentence
 from atlas.ui.chart import chart
@@ -130,7 +130,7 @@ def _bars(page: Page, found: Exposure) -> None:
                 COLOURS["decoder"],
                 [f"the model expected: {name}" for name in expected],
             ),
-            Bars("after its own words", found.own, COLOURS["query"], read_own),
+            Bars("after its own words", found.own, SERIES[1], read_own),
         ],
         unit="nats",
         title="cost of the token (nats)",
