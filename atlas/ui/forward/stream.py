@@ -39,7 +39,7 @@ def show_stream(shown: Shown) -> None:
     names = [row_name(row.operation, stage, shown.config) for row in stage.rows]
     figure = figures.stage_strips(found.vectors, names, found.norms, found.means, dark=is_dark())
     chart(figure, "forward.stage", f"{stage_name(stage)}: {len(names)} vectors of {found.shape[1]} numbers")
-    array, change, direction, size = st.columns([1, 1.2, 1.2, 1.2])
+    array, change, direction, size = st.columns([1, 1.1, 1, 1.5])
     array.metric("Array (tokens, D)", f"{found.shape[0]} × {found.shape[1]}")
     change.metric(
         "‖change‖ / ‖stream‖",
@@ -52,7 +52,12 @@ def show_stream(shown: Shown) -> None:
         f"{found.cosine:.3f}",
         help="1: the stream keeps its direction; 0: nothing is left of it.",
     )
-    size.metric("Norm, in to out", f"{found.norms[0]:.2f} → {found.norms[-1]:.2f}")
+    size.metric("Norm, in to out", f"{norm_words(found.norms[0])} → {norm_words(found.norms[-1])}")
+
+
+def norm_words(norm: float) -> str:
+    """A norm in at most five signs up to 9,999, so that two of them fit into a metric."""
+    return f"{norm:.2f}" if norm < 99.995 else f"{norm:.1f}" if norm < 999.95 else f"{norm:,.0f}"
 
 
 def show_overview(shown: Shown) -> None:
