@@ -229,13 +229,13 @@ def _limits(found: MaskStudy) -> None:
     if found.chunk is not None:
         own = float(found.chunk.right[-1]), float(found.chunk.wrong[-1])
         columns[0].metric(
-            "A chunk after a cache: weight of its own token",
+            "Chunk after a cache: own weight",
             f"{own[0]:.3f} → {own[1]:.3f}",
-            help=f"{found.chunk.past} tokens are in the cache and get +0; the mask of ones covers only the "
-            "new key, which gets +1: its odds are multiplied by e.",
+            help=f"Weight of the new token on itself. {found.chunk.past} tokens are in the cache and "
+            "get +0; the mask of ones covers only the new key, which gets +1: its odds are multiplied by e.",
         )
     columns[1].metric(
-        "A row that may see nothing, −∞ added",
+        "Row that sees nothing, −∞ added",
         f"{found.blind.additive} of {found.blind.width} NaN",
         help="Every score is −∞, and 0/0 is not a number: it spreads through all layers above.",
     )
