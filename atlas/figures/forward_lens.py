@@ -15,6 +15,10 @@ from atlas.figures import style
 Floats = NDArray[np.floating[Any]]
 
 
+_TITLED = 6
+"""From so many rows on there is room beside them for the title of the scale and all of its ticks."""
+
+
 def lens_table(
     said: Sequence[Sequence[str]],
     probability: Floats,
@@ -62,7 +66,10 @@ def lens_table(
             colorbar={
                 "thickness": 10,
                 "outlinewidth": 0,
-                "title": {"text": "probability", "side": "right"},
+                "title": {"text": "probability", "side": "right"} if shape[1] >= _TITLED else None,
+                "tickvals": [0, 0.25, 0.5, 0.75, 1] if shape[1] >= _TITLED else [0, 1],
+                "len": 1,
+                "ypad": 0,
             },
         )
     )

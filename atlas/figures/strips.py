@@ -55,7 +55,13 @@ def strips(
             colorscale=style.diverging(dark),
             ygap=3,
             hovertemplate="<b>%{y}</b><br>dimension %{x}<br>value %{z:.4f}<extra></extra>",
-            colorbar={"thickness": 10, "outlinewidth": 0, "nticks": 3, "title": {"text": "value"}},
+            colorbar={
+                "thickness": 10,
+                "outlinewidth": 0,
+                "tickvals": [-end, 0, end],
+                "ticktext": [f"{-end:.3g}".replace("-", "−"), "0", f"{end:.3g}"],
+                "title": {"text": "value"},
+            },
         )
     )
     figure.update_xaxes(

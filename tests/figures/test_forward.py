@@ -111,6 +111,8 @@ def test_the_lens_reads_down_and_each_cell_is_legible(dark):
     assert list(figure.layout.yaxis.ticktext) == ["&lt;s&gt; → <b>le</b>", "le → <b>chat</b>"]
     assert list(figure.layout.xaxis.ticktext) == ["input", "layer 1", "layer 2"]
     assert (figure.layout.shapes[0].y0, figure.layout.shapes[0].y1) == (0.5, 1.5)
+    assert list(cells.colorbar.tickvals) == [0, 1], "two rows have no room for more"
+    assert cells.colorbar.title.text is None
 
 
 def test_a_lens_that_does_not_fit_is_refused():

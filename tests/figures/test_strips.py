@@ -13,6 +13,10 @@ def test_a_row_is_a_vector_and_zero_is_the_colour_of_the_page(dark):
     np.testing.assert_array_equal(trace.z, ROWS)
     assert trace.zmax == -trace.zmin == pytest.approx(np.abs(ROWS).max())
     assert trace.colorscale[2][1] == style.background(dark)
+    assert list(trace.colorbar.tickvals) == [trace.zmin, 0, trace.zmax], "both ends and zero are named"
+    assert [float(text.replace("−", "-")) for text in trace.colorbar.ticktext] == pytest.approx(
+        [trace.zmin, 0, trace.zmax], rel=0.01
+    )
 
 
 def test_the_first_row_is_on_top_and_repeated_labels_stay_apart():
