@@ -9,7 +9,7 @@ from atlas.analysis.depth import Gradients
 from atlas.analysis.forward import stages
 from atlas.analysis.head_cost import HeadTime, operations
 from atlas.model import TransformerConfig
-from atlas.ui.architecture.depth import verdict
+from atlas.ui.architecture.depth import ratio, verdict
 from atlas.ui.architecture.destinations import destination
 from atlas.ui.architecture.heads import seen
 from atlas.ui.architecture.tables import millions, printed, short
@@ -112,3 +112,9 @@ def test_what_a_timing_says() -> None:
     assert "8 heads took 1.64 times as long as 1" in said
     assert "16 heads 2.36 times (+1.500 ms)" in said
     assert "16 times as many numbers: +0.150 ms" in said
+
+
+def test_the_table_of_gradients_puts_first_against_last_as_its_sentence_does() -> None:
+    assert ratio(np.array([2.0, 5.0, 8.0])) == short(0.25)
+    assert ratio(np.array([0.0, 1.0])) == short(0.0)
+    assert ratio(np.array([1.0, 0.0])) == "last is 0"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import streamlit as st
+from numpy.typing import NDArray
 
 from atlas.analysis.depth import LENGTH, SENTENCES, VOCABULARY, WIDTHS, Gradients, all_gradients
 from atlas.errors import AtlasError
@@ -84,17 +85,17 @@ def _ratios(found: tuple[Gradients, ...]) -> None:
         "Model",
         "Encoder: first",
         "last",
-        "last / first",
+        "first / last",
         "Decoder: first",
         "last",
-        "last / first",
+        "first / last",
         "Loss",
     ]
     rows = []
     for one in found:
         row = [_name(one)]
-        for stack, norms in (("encoder", one.encoder), ("decoder", one.decoder)):
-            row += [short(float(norms[0])), short(float(norms[-1])), _ratio(one.last_to_first(stack))]
+        for norms in (one.encoder, one.decoder):
+            row += [short(float(norms[0])), short(float(norms[-1])), ratio(norms)]
         rows.append([*row, f"{one.loss:.3f}"])
     show_table(header, rows)
     show_facts(
@@ -107,8 +108,9 @@ def _ratios(found: tuple[Gradients, ...]) -> None:
     st.markdown(verdict(found))
 
 
-def _ratio(ratio: float) -> str:
-    return short(ratio) if np.isfinite(ratio) else "first is 0"
+def ratio(norms: NDArray[np.float64]) -> str:
+    """First layer against last ``(L,)``, as the sentence below the table has it."""
+    return short(float(norms[0] / norms[-1])) if norms[-1] else "last is 0"
 
 
 def verdict(found: tuple[Gradients, ...]) -> str:
