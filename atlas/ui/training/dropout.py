@@ -104,8 +104,9 @@ def _translations(page: Page, runs: DropoutRuns, ids: tuple[int, ...]) -> None:
     tokenizer = page.model.tokenizer
     counts = Counter(tokenizer.decode(written) for written in runs.translations)
     rows_of_text([(f"{count} ×", text) for text, count in counts.most_common(_SHOWN)], wrap=True)
-    if len(counts) > _SHOWN:
-        show_facts([f"and {len(counts) - _SHOWN} others"])
+    left = len(counts) - _SHOWN
+    if left > 0:
+        show_facts([f"and {left} {'other' if left == 1 else 'others'}"])
     best = tokenizer.decode([token for token in ids if token not in SPECIAL_IDS])
     show_facts(
         [
