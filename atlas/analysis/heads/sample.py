@@ -29,6 +29,7 @@ class HeldOut:
         source_counts: id -> how often it stands in the source side of training; an id that is not there
             stands nowhere.
         target_counts: the same of the target side.
+        training: the pairs that the model learnt from.
     """
 
     corpus: str
@@ -37,6 +38,7 @@ class HeldOut:
     target_ids: tuple[tuple[int, ...], ...]
     source_counts: Mapping[int, int] = field(default_factory=dict)
     target_counts: Mapping[int, int] = field(default_factory=dict)
+    training: tuple[Pair, ...] = field(default=(), repr=False)
 
     def __len__(self) -> int:
         return len(self.pairs)
@@ -61,7 +63,7 @@ def sample_of(
     """:func:`held_out` of pairs at hand.
 
     Args:
-        training: where the counts are taken.
+        training: what the model learnt from; the counts are taken there.
 
     Raises:
         AtlasError: none of them can be used.
@@ -82,4 +84,4 @@ def sample_of(
     found, sources, targets = zip(*kept.values(), strict=True)
     sides = [pair.source for pair in training], [pair.target for pair in training]
     counts = [Counter(token for row in tokenizer.encode_batch(side) for token in row) for side in sides]
-    return HeldOut(name, found, sources, targets, *counts)
+    return HeldOut(name, found, sources, targets, *counts, tuple(training))

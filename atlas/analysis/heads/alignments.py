@@ -1,0 +1,349 @@
+"""Which cross-attention heads align words: their alignment error rate against silver alignments.
+
+The measurement ``head_alignments`` of a bundle. The reference is *silver*: not made by people, but by the
+statistical aligner eflomal (Östling and Tiedemann 2016), trained on the bundle's own training corpus together
+with the sample, in both directions. Links that both directions find are sure, those of either possible.
+
+Words are those of :func:`spans`. The weights of a target word are the mean over the decoder steps of its
+pieces, those to a source word the sum over its pieces (:mod:`atlas.trace.words`); a head links each target
+word to the source word with the most of it, control tokens left out. Which step belongs to a piece is read in
+two ways:
+
+- *predict*: the step whose output is the piece, with the query of the piece before it;
+- *read*: the step after it, whose query is the piece itself.
+
+Arrays: float32 ``cross.aer_predict``, ``cross.aer_read`` and the same with ``.untrained`` (random weights),
+``(L, H)``; uint16 ``sure`` and ``possible`` ``(N, 3)``: sentence, source word, target word, the possible
+without the sure. Facts: ``aligner``, ``training`` pairs that it read, ``sentences``, ``diagonal``: the error
+rate of linking by place alone.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import zipfile
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from subprocess import SubprocessError
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from atlas.analysis.heads.sample import HeldOut
+from atlas.analysis.pronouns import untrained
+from atlas.engine import Engine
+from atlas.errors import AtlasError
+from atlas.measurements import Measurement
+from atlas.model.recorder import Recorder
+from atlas.model.transformer import Transformer
+from atlas.text.batches import pad
+from atlas.text.corpora import Pair
+from atlas.text.tokenizer import PAD_ID, SPECIAL_IDS, START_ID, Tokenizer
+from atlas.trace.pieces import label_tokens
+
+NAME = "head_alignments"
+ALIGNER = "eflomal 2.0.0"
+MOST_TRAINING = 100_000
+"""Pairs of training that the aligner reads; of more, evenly spaced ones."""
+READOUTS = ("predict", "read")
+_BATCH = 32
+_WORD = re.compile(r"\w+'(?=\w)|\w+|[^\w\s]")
+
+Link = tuple[int, int]
+"""A source word and a target word, from 0."""
+Links = frozenset[Link]
+Floats = NDArray[np.floating]
+
+
+class AlignmentError(AtlasError):
+    """Alignments that cannot be made."""
+
+
+@dataclass(frozen=True)
+class Silver:
+    """Reference alignments of one sentence; the sure ones are possible too."""
+
+    sure: Links
+    possible: Links
+
+
+def spans(text: str) -> list[tuple[int, int]]:
+    """The words of a text as spans of characters: runs of letters and digits, with an apostrophe that joins
+    them to what follows (``l'`` ``homme``), and every mark by itself."""
+    return [match.span() for match in _WORD.finditer(text)]
+
+
+def words_in(text: str) -> list[str]:
+    """The words that :func:`spans` finds."""
+    return [text[start:end] for start, end in spans(text)]
+
+
+def aer(links: Iterable[Links], silver: Iterable[Silver]) -> float:
+    r"""Alignment error rate over sentences (Och and Ney 2003), 0 for the best; NaN where nothing is linked.
+
+    .. math:: \mathrm{AER} = 1 - \frac{|A \cap S| + |A \cap P|}{|A| + |S|}
+
+    A are the links of a head, S the sure and P the possible ones, S within P.
+    """
+    right = total = 0
+    for found, reference in zip(links, silver, strict=True):
+        right += len(found & reference.sure) + len(found & reference.possible)
+        total += len(found) + len(reference.sure)
+    return 1 - right / total if total else float("nan")
+
+
+def diagonal(sources: int, targets: int) -> Links:
+    """Every target word linked to the source word at the same share of the sentence."""
+    if not sources:
+        return frozenset()
+    return frozenset((round(t * (sources - 1) / max(targets - 1, 1)), t) for t in range(targets))
+
+
+def symmetrise(forward: str, backward: str) -> Silver:
+    """Both directions of one sentence in Pharaoh's format (``0-0 1-2``): sure where they agree.
+
+    Raises:
+        AlignmentError: a line is in another format.
+    """
+    try:
+        one, other = (
+            frozenset((int(s), int(t)) for s, t in (link.split("-") for link in line.split()))
+            for line in (forward, backward)
+        )
+    except ValueError as error:
+        raise AlignmentError(f"not links such as 0-0 1-2: {error}") from error
+    return Silver(one & other, one | other)
+
+
+def silver_of(pairs: Sequence[Pair], training: Sequence[Pair]) -> list[Silver]:
+    """Alignments of ``pairs`` by eflomal, which reads them after the ``training`` pairs.
+
+    Raises:
+        AlignmentError: eflomal is not installed, or ended with an error.
+    """
+    try:
+        eflomal: Any = import_module("eflomal")
+    except ImportError as error:
+        raise AlignmentError(
+            "alignments need eflomal and a C compiler to build it: pip install eflomal==2.0.0"
+        ) from error
+    everything = [*training, *pairs]
+    sides = [
+        [" ".join(words_in(text)) + "\n" for text in side]
+        for side in ([pair.source for pair in everything], [pair.target for pair in everything])
+    ]
+    with TemporaryDirectory() as folder:
+        files = [str(Path(folder) / name) for name in ("forward", "backward")]
+        try:
+            eflomal.Aligner().align(*sides, links_filename_fwd=files[0], links_filename_rev=files[1])
+            forward, backward = (Path(file).read_text().split("\n")[: len(everything)] for file in files)
+        except (OSError, RuntimeError, ValueError, SubprocessError) as error:
+            raise AlignmentError(f"eflomal ended with an error: {error}") from error
+    start = len(training)
+    return [symmetrise(*both) for both in zip(forward[start:], backward[start:], strict=True)]
+
+
+def pieces_of(tokenizer: Tokenizer, ids: Sequence[int], text: str) -> NDArray[np.float32]:
+    """``(W, T)``: 1 where a piece spells a character of a word of ``text``."""
+    tokens = label_tokens(text, tokenizer.pieces(list(ids)), ids, SPECIAL_IDS)
+    found = np.zeros((len(spans(text)), len(tokens)), np.float32)
+    for word, (start, end) in enumerate(spans(text)):
+        for place, token in enumerate(tokens):
+            if not token.special and token.start < end and token.end > start:
+                found[word, place] = 1
+    return found
+
+
+def links_of(
+    weights: Floats, sources: NDArray[np.float32], targets: NDArray[np.float32], readout: str
+) -> NDArray[np.int64]:
+    """The source word that each head links to each target word: ``(..., W_target)``; -1 without pieces.
+
+    Args:
+        weights: ``(..., T, S)``, row t of the step that predicts target token t.
+        sources: ``(W_source, S)`` of :func:`pieces_of`.
+        targets: ``(W_target, T)``.
+        readout: of :data:`READOUTS`; read takes the row after each piece, which the end mark always leaves.
+    """
+    rows = targets if readout == "predict" else np.roll(targets, 1, axis=1)
+    counts = rows.sum(1, keepdims=True)
+    between = (rows / np.maximum(counts, 1)) @ (weights @ sources.T)
+    if not between.shape[-1]:
+        return np.full(between.shape[:-1], -1)
+    return np.where(counts[:, 0] > 0, between.argmax(-1), -1)
+
+
+@torch.inference_mode()
+def error_rates(
+    model: Transformer,
+    tokenizer: Tokenizer,
+    sample: HeldOut,
+    silver: Sequence[Silver],
+    report: Callable[[int], None] = lambda done: None,
+) -> dict[str, NDArray[np.float32]]:
+    """The alignment error rate of every cross head, ``(L, H)`` by read-out."""
+    found: dict[str, list[NDArray[np.int64]]] = {readout: [] for readout in READOUTS}
+    for start in range(0, len(sample), _BATCH):
+        numbers = range(start, min(start + _BATCH, len(sample)))
+        source = pad([sample.source_ids[n] for n in numbers]).to(model.device)
+        read = pad([[START_ID, *sample.target_ids[n][:-1]] for n in numbers]).to(model.device)
+        recorder = Recorder(("weights",))
+        model(source, source != PAD_ID, read, recorder)
+        layers = recorder.layers("decoder", "cross", "weights", model.config.decoder_layers)
+        weights = torch.stack(list(layers), dim=1).float().cpu().numpy()
+        for row, number in enumerate(numbers):
+            ids, answer, pair = sample.source_ids[number], sample.target_ids[number], sample.pairs[number]
+            sources = pieces_of(tokenizer, ids, pair.source)
+            targets = pieces_of(tokenizer, answer, pair.target)
+            for readout, links in found.items():
+                seen = weights[row, :, :, : len(answer), : len(ids)]
+                links.append(links_of(seen, sources, targets, readout))
+        report(numbers[-1] + 1)
+    shape = model.config.decoder_layers, model.config.heads
+    rates = {readout: np.zeros(shape, np.float32) for readout in READOUTS}
+    for readout, sentences in found.items():
+        for place in np.ndindex(shape):
+            links = (
+                frozenset((int(s), t) for t, s in enumerate(sentence[place]) if s >= 0)
+                for sentence in sentences
+            )
+            rates[readout][place] = aer(links, silver)
+    return rates
+
+
+def pack(links: Iterable[Links]) -> NDArray[np.uint16]:
+    """``(N, 3)``: sentence, source word, target word."""
+    rows = [(number, *link) for number, found in enumerate(links) for link in sorted(found)]
+    return np.array(rows, np.uint16).reshape(-1, 3)
+
+
+def unpack(sure: NDArray[np.uint16], rest: NDArray[np.uint16], sentences: int) -> list[Silver]:
+    """What :func:`pack` made of the sure links and of the possible ones that are not sure."""
+    sets: list[tuple[set[Link], set[Link]]] = [(set(), set()) for _ in range(sentences)]
+    for which, rows in enumerate((sure, rest)):
+        for number, source, target in rows.tolist():
+            sets[number][which].add((source, target))
+    return [Silver(frozenset(one), frozenset(one | other)) for one, other in sets]
+
+
+def _kept(work: Path, sample: HeldOut, training: Sequence[Pair]) -> list[Silver]:
+    """:func:`silver_of` the sample, from ``work`` where an earlier run left it there."""
+    file, partial = work / "silver.npz", work / "silver.new"
+    if file.is_file():
+        try:
+            with np.load(file, allow_pickle=False) as stored:
+                return unpack(stored["sure"], stored["rest"], len(sample))
+        except (OSError, ValueError, KeyError, IndexError, EOFError, zipfile.BadZipFile) as error:
+            raise AlignmentError(f"{file}: cannot be read ({error}); run again with --restart") from error
+    silver = silver_of(sample.pairs, training)
+    work.mkdir(parents=True, exist_ok=True)
+    with partial.open("wb") as out:
+        np.savez(out, sure=pack(s.sure for s in silver), rest=pack(s.possible - s.sure for s in silver))
+    os.replace(partial, file)
+    return silver
+
+
+def measure(
+    engine: Engine, sample: HeldOut, *, work: Path, report: Callable[[int, int], None] | None = None
+) -> Measurement:
+    """The alignment error rate of every cross head, and of those of a model with random weights.
+
+    Args:
+        work: keeps the silver alignments of a run that was stopped.
+        report: called with the sentences read and all of them, each model by itself.
+
+    Raises:
+        AlignmentError: eflomal is not installed, or the sample does not know its training pairs.
+    """
+    if not sample.training:
+        raise AlignmentError(f"{sample.corpus}: the aligner needs the pairs of training, and there are none")
+    step = -(-len(sample.training) // MOST_TRAINING)
+    training = sample.training[::step]
+    silver = _kept(work, sample, training)
+    models = {"": engine.model, ".untrained": untrained(engine.model)}
+    arrays: dict[str, NDArray[Any]] = {}
+    for number, (suffix, model) in enumerate(models.items()):
+
+        def tell(done: int, before: int = number * len(sample)) -> None:
+            if report is not None:
+                report(before + done, len(models) * len(sample))
+
+        for readout, rates in error_rates(model, engine.tokenizer, sample, silver, tell).items():
+            arrays[f"cross.aer_{readout}{suffix}"] = rates
+    counts = [(len(spans(pair.source)), len(spans(pair.target))) for pair in sample.pairs]
+    arrays |= {"sure": pack(s.sure for s in silver), "possible": pack(s.possible - s.sure for s in silver)}
+    facts = {
+        "corpus": sample.corpus,
+        "sentences": len(sample),
+        "aligner": ALIGNER,
+        "training": len(training),
+        "diagonal": aer((diagonal(*both) for both in counts), silver),
+    }
+    return Measurement(NAME, engine.hash, f"atlas heads {engine.name} --only alignments", facts, arrays)
+
+
+@dataclass(frozen=True)
+class HeadAlignments:
+    """The measurement ``head_alignments``, to be read.
+
+    Attributes:
+        rates: read-out -> ``(L, H)`` alignment error rates.
+        controls: the same with random weights.
+        silver: alignments of each sentence of the sample.
+        diagonal: the error rate of linking by place alone.
+        training: pairs of training that the aligner read.
+        aligner: its name and version.
+    """
+
+    rates: dict[str, NDArray[np.float32]]
+    controls: dict[str, NDArray[np.float32]]
+    silver: tuple[Silver, ...]
+    diagonal: float
+    training: int
+    aligner: str
+
+    @classmethod
+    def from_measurement(cls, measurement: Measurement) -> HeadAlignments:
+        """Read what :func:`measure` wrote.
+
+        Raises:
+            AlignmentError: something is missing.
+        """
+        facts, arrays = measurement.facts, measurement.arrays
+        try:
+            return cls(
+                {readout: arrays[f"cross.aer_{readout}"] for readout in READOUTS},
+                {readout: arrays[f"cross.aer_{readout}.untrained"] for readout in READOUTS},
+                tuple(unpack(arrays["sure"], arrays["possible"], int(facts["sentences"]))),
+                float(facts["diagonal"]),
+                int(facts["training"]),
+                str(facts["aligner"]),
+            )
+        except (KeyError, IndexError, TypeError, ValueError) as error:
+            raise AlignmentError(f"{measurement.name}: not alignments of heads: {error}") from error
+
+    def best(self, readout: str) -> tuple[int, int, float]:
+        """Layer, head and rate of the head with the smallest error rate."""
+        rates = self.rates[readout]
+        layer, head = np.unravel_index(int(np.nanargmin(rates)), rates.shape)
+        return int(layer), int(head), float(rates[layer, head])
+
+
+def summary(measurement: Measurement) -> list[str]:
+    """The best head by either read-out, beside the controls."""
+    found = HeadAlignments.from_measurement(measurement)
+    lines = [f"silver alignments by {found.aligner}, which read {found.training:,} pairs of training"]
+    for readout in READOUTS:
+        layer, head, rate = found.best(readout)
+        least = float(np.nanmin(found.controls[readout]))
+        lines.append(
+            f"{readout}: best head cross {layer + 1}.{head + 1}, error rate {rate:.3f} "
+            f"(best with random weights {least:.3f}, by place alone {found.diagonal:.3f})"
+        )
+    return lines
