@@ -20,8 +20,11 @@ KINDS: Final[dict[str, tuple[str, str, str]]] = {
     "none": (style.SERIES[2], "dot", "square"),
 }
 """Kind of positions -> colour, dash and marker of its curve."""
-_IN_ORDER: Final = tuple(
-    zip(style.SERIES, ("solid", "dash", "dot", "dashdot"), ("circle", "diamond", "square", "x"), strict=False)
+_IN_ORDER: Final = (
+    (style.SERIES[0], "solid", "circle"),
+    (style.SERIES[1], "dash", "diamond"),
+    (style.SERIES[2], "dot", "square"),
+    (style.SERIES[3], "dashdot", "x"),
 )
 
 
@@ -83,8 +86,8 @@ def scores_by_length(
             name=style.escape(curve.name or f"positions: {curve.kind}"),
             line={"color": colour, "dash": dash, "width": 2},
             marker={"symbol": symbol, "size": 9},
-            hovertemplate=f"{style.escape(curve.name or curve.kind)}<br>{score} %{{y:.2f}}, 95% interval %{{customdata[0]:.2f}} to "
-            "%{customdata[1]:.2f}<br>%{customdata[2]:,.0f} sentences<extra></extra>",
+            hovertemplate=f"{style.escape(curve.name or curve.kind)}<br>{score} %{{y:.2f}}, 95% interval "
+            "%{customdata[0]:.2f} to %{customdata[1]:.2f}<br>%{customdata[2]:,.0f} sentences<extra></extra>",
         )
     ticks = [f"{style.escape(name)}<br>n = {count:,}" for name, count in zip(groups, counts, strict=True)]
     figure.update_xaxes(

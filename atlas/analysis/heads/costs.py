@@ -215,7 +215,7 @@ def measure(
         if not file.is_file():
             without = [(kind, layer, head)]
             changed = sentence_counts(greedy(engine, sample.source_ids, without), references)
-            _write(file, losses=sentence_losses(model, prepared, without), counts=changed)
+            write_whole(file, losses=sentence_losses(model, prepared, without), counts=changed)
         with np.load(file, allow_pickle=False) as kept:
             after, changed = kept["losses"], kept["counts"]
         loss = paired_loss(losses, after, tokens)
@@ -234,8 +234,8 @@ def measure(
     return Measurement(NAME, engine.hash, f"atlas heads {engine.name}", facts, arrays)
 
 
-def _write(file: Path, **arrays: NDArray) -> None:
-    """Whole or not at all."""
+def write_whole(file: Path, **arrays: NDArray) -> None:
+    """Write a partial result, whole or not at all."""
     file.parent.mkdir(parents=True, exist_ok=True)
     partial = file.with_suffix(".new")
     with partial.open("wb") as out:
@@ -254,7 +254,7 @@ def summary(measurement: Measurement) -> list[str]:
         agreement = spearman(found.importance(kind).ravel(), loss.ravel())
         lines.append(
             f"{kind}: {layer + 1}.{head + 1} costs most: loss {loss[layer, head]:+.4f} "
-            f"({low[layer, head]:+.4f} to {high[layer, head]:+.4f}), BLEU {bleu:+.2f} ({bleu_low:+.2f} to {bleu_high:+.2f}); rank "
-            f"correlation of gradient importance with the loss {agreement:.2f}"
+            f"({low[layer, head]:+.4f} to {high[layer, head]:+.4f}), BLEU {bleu:+.2f} ({bleu_low:+.2f} to "
+            f"{bleu_high:+.2f}); rank correlation of gradient importance with the loss {agreement:.2f}"
         )
     return lines

@@ -33,7 +33,9 @@ from atlas.trace.words import word_groups
 NAME = "head_links"
 LONGEST_TEXT = 200
 _BATCH = 32
-_PRONOUNS = ["i", "you", "he", "she", "it", "we", "they", "me", "him", "her", "us", "them", "this", "that", "who", "which", "myself", "yourself", "himself", "herself", "itself", "je", "tu", "il", "elle", "on", "nous", "vous", "ils", "elles", "me", "te", "se", "lui", "leur", "eux", "le", "la", "les", "ce", "cela", "ça", "qui", "que"]
+_PRONOUNS = frozenset(
+    ["i", "you", "he", "she", "it", "we", "they", "me", "him", "her", "us", "them", "this", "that", "who", "which", "myself", "yourself", "himself", "herself", "itself", "je", "tu", "il", "elle", "on", "nous", "vous", "ils", "elles", "me", "te", "se", "lui", "leur", "eux", "le", "la", "les", "ce", "cela", "ça", "qui", "que"]
+)
 _MARKS = re.compile(r"[^\w\s]+")
 CLASSES: Final[Mapping[str, Callable[[str], bool]]] = {
     "pronouns": lambda word: word in _PRONOUNS,
@@ -129,10 +131,11 @@ class Links:
         """Queries whose strongest key is what is asked for, the largest weights first.
 
         Args:
-            query: words, separated by spaces or commas, any case, or classes such as ``[pronouns]``; empty for any.
+            query: words, separated by spaces or commas, any case, or classes such as ``[pronouns]``;
+                empty for any.
             key: the same of the key.
-            least_distance: places between them, in either direction; of cross-attention between a target and a
-                source place.
+            least_distance: places between them, in either direction; of cross-attention between a target
+                and a source place.
             least_weight: of the key.
             limit: most matches.
 
@@ -158,8 +161,7 @@ class Links:
 def words_of(tokenizer: Tokenizer, ids: Sequence[int]) -> list[str]:
     """For each token the word that it is part of; control tokens stand for themselves."""
     tokens = label_tokens(None, tokenizer.pieces(list(ids)), ids, SPECIAL_IDS)
-    text = "".join("" if token.special else token.text for token in tokens)
-    text = tokenizer.decode([token for token in ids if token not in SPECIAL_IDS]) or text
+    text = tokenizer.decode(list(ids))
     words = [""] * len(tokens)
     for group in word_groups(tokens, text):
         for member in group.members:

@@ -1,0 +1,113 @@
+"""What the Heads page knows of the model: its measurements, and one table of numbers a head."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from atlas.analysis.heads.costs import NAME as COSTS
+from atlas.analysis.heads.costs import HeadCosts
+from atlas.analysis.heads.links import NAME as LINKS
+from atlas.analysis.heads.links import Links
+from atlas.analysis.heads.metrics import DEFINITIONS, Definition
+from atlas.analysis.heads.record import NAME as HEADS
+from atlas.analysis.heads.record import HeadAtlas
+from atlas.measurements import load_measurement
+from atlas.trace.views import Kind
+from atlas.ui.models import SharedEngine
+
+Floats = NDArray[np.floating]
+COST_DEFINITIONS: Final[Mapping[str, Definition]] = {
+    "importance": Definition(
+        "Gradient importance",
+        "mean over sentences of how fast the loss would change if the head's output were scaled",
+        "Michel et al. 2019, eq. 2",
+        "nats a sentence",
+    ),
+    "loss": Definition(
+        "Cost in loss",
+        "rise of the loss when the head's output is set to zero",
+        "Voita et al. 2019; Michel et al. 2019",
+        "nats a token",
+    ),
+    "bleu": Definition(
+        "Cost in BLEU",
+        "change of greedy BLEU when the head's output is set to zero",
+        "Michel et al. 2019",
+        "BLEU",
+    ),
+}
+EVERY: Final[Mapping[str, Definition]] = {**DEFINITIONS, **COST_DEFINITIONS}
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What the bundle of a model carries.
+
+    Attributes:
+        heads: what heads do.
+        costs: what they are worth; None if that was not measured.
+        links: what they look at; None if that was not kept.
+    """
+
+    heads: HeadAtlas
+    costs: HeadCosts | None
+    links: Links | None
+
+    def metrics(self, kind: Kind) -> tuple[str, ...]:
+        """Ids of everything that is known of a kind."""
+        return (*self.heads.metrics(kind), *(COST_DEFINITIONS if self.costs else ()))
+
+    def values(self, kind: Kind, metric: str) -> Floats:
+        """``(L, H)``."""
+        if metric in DEFINITIONS:
+            return self.heads.values(kind, metric)
+        return self.with_interval(kind, metric)[0]
+
+    def control(self, kind: Kind, metric: str) -> Floats | None:
+        """``(L, H)`` of random weights; None where that was not measured."""
+        return self.heads.control(kind, metric) if metric in DEFINITIONS else None
+
+    def with_interval(self, kind: Kind, metric: str) -> tuple[Floats, Floats | None, Floats | None]:
+        """Values, and the ends of their 95% interval where there is one."""
+        if metric in DEFINITIONS:
+            return self.heads.values(kind, metric), None, None
+        if self.costs is None:
+            raise KeyError(f"{metric} was not measured")
+        if metric == "importance":
+            return self.costs.importance(kind), None, None
+        return self.costs.loss(kind) if metric == "loss" else self.costs.bleu(kind)
+
+    def rows(self, kind: Kind) -> list[dict[str, Any]]:
+        """One row a head, for a table that can be sorted."""
+        layers, heads = self.values(kind, "confidence").shape
+        return [
+            {"head": f"{layer + 1}.{head + 1}", "does": self.heads.name(kind, layer, head)}
+            | {
+                EVERY[metric].title: float(self.values(kind, metric)[layer, head])
+                for metric in self.metrics(kind)
+            }
+            for layer, head in np.ndindex(layers, heads)
+        ]
+
+
+def measured(engine: SharedEngine) -> Measured | None:
+    """What the bundle carries; None where its heads were never measured.
+
+    Raises:
+        MeasurementError: a file of it is damaged or of other weights.
+    """
+    heads, costs, links = (
+        load_measurement(engine.folder, name, engine.hash) for name in (HEADS, COSTS, LINKS)
+    )
+    if heads is None:
+        return None
+    return Measured(
+        HeadAtlas.from_measurement(heads),
+        HeadCosts.from_measurement(costs) if costs else None,
+        Links.from_measurement(links) if links else None,
+    )

@@ -1,0 +1,195 @@
+"""The pictures, the table, the chosen head and the search of the Heads page."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import streamlit as st
+
+from atlas.analysis.heads.names import RULES
+from atlas.errors import AtlasError
+from atlas.figures.head_table import head_table
+from atlas.figures.heads_map import heads_map
+from atlas.ui.chart import chart
+from atlas.ui.heads.measured import EVERY, Measured
+from atlas.ui.markup import notice, show_facts, show_sentence
+from atlas.ui.page import Page
+from atlas.ui.theme import is_dark
+
+MOST_FOUND = 12
+
+
+def _number(metric: str, value: float) -> str:
+    """A value with its unit."""
+    if math.isnan(value):
+        return "not defined"
+    unit = EVERY[metric].unit
+    return f"{value:.1%}" if unit == "share" else f"{value:.3f} {unit}".replace("-", "−")
+
+
+def pictures(page: Page, found: Measured) -> None:
+    """Any metric of all heads as a table of cells, and the heads placed by likeness."""
+    state, dark = page.state, is_dark()
+    kind, metric = state["kind"], state["metric"]
+    values, low, high = found.with_interval(kind, metric)
+    control = found.control(kind, metric)
+    minus = state["minus"] and control is not None
+    shown = values - control if minus and control is not None else values
+    largest = float(np.nanmax(np.abs(shown))) or 1.0
+    signed = bool(np.nanmin(shown) < 0)
+    chosen = (state["layer"] - 1, int(state["head"]) - 1)
+    left, right = st.columns([0.5, 0.5], gap="medium")
+    definition = EVERY[metric]
+    with left:
+        st.subheader(definition.title + (" minus random weights" if minus else ""), anchor=False)
+        st.caption(f"{definition.text} ({definition.unit}). {definition.source}.")
+        chart(
+            head_table(
+                shown,
+                chosen=chosen,
+                between=(low, high) if low is not None and high is not None and not minus else None,
+                signed=signed,
+                largest=largest,
+                colour=kind,
+                dark=dark,
+            ),
+            "heads.map",
+            f"{definition.title} of every {kind} head, layers down and heads across",
+        )
+    with right:
+        st.subheader("Look-alikes stand together", anchor=False)
+        st.caption("Placed by Jensen-Shannon divergence (Clark et al. 2019); darker is more of the metric.")
+        layers, heads = values.shape
+        names = [f"{layer + 1}.{head + 1}" for layer, head in np.ndindex(layers, heads)]
+        does = [found.heads.name(kind, layer, head) for layer, head in np.ndindex(layers, heads)]
+        chart(
+            heads_map(
+                found.heads.places(kind),
+                names,
+                does,
+                shown.ravel(),
+                title=definition.title,
+                chosen=chosen[0] * heads + chosen[1],
+                dark=dark,
+            ),
+            "heads.places",
+            f"{kind} heads on a plane, those that look at the same words near each other",
+        )
+
+
+def table(page: Page, found: Measured) -> None:
+    """All numbers of all heads; a click on a column's name sorts by it."""
+    import pandas as pd
+
+    st.subheader("Every number, to be sorted", anchor=False)
+    st.caption(
+        "Click a column's name to sort by it. 'does' is the name whose threshold the head passes furthest."
+    )
+    frame = pd.DataFrame(found.rows(page.state["kind"]))
+    st.dataframe(frame.round(3), hide_index=True, width="stretch", height=280, key="heads.table")
+
+
+def chosen_head(page: Page, found: Measured) -> None:
+    """The numbers of one head beside random weights, and the sentences that are most typical of it."""
+    state = page.state
+    kind, layer, head = state["kind"], state["layer"] - 1, int(state["head"]) - 1
+    rule = found.heads.rule(kind, layer, head)
+    st.subheader(f"{kind.capitalize()} {layer + 1}.{head + 1}", anchor=False)
+    facts = [
+        f"{rule.name}: {EVERY[rule.metric].title.lower()} is at least {rule.least:g}"
+        if rule
+        else "no name: no threshold is reached"
+    ]
+    value, low, high = found.with_interval(kind, state["metric"])
+    words = f"{EVERY[state['metric']].title}: {_number(state['metric'], float(value[layer, head]))}"
+    if low is not None and high is not None:
+        words += f", 95% interval {low[layer, head]:.3f} to {high[layer, head]:.3f}".replace("-", "−")
+    control = found.control(kind, state["metric"])
+    if control is not None:
+        words += f"; with random weights {_number(state['metric'], float(control[layer, head]))}"
+    show_facts([*facts, words])
+    st.markdown("**Most typical sentences**")
+    typical = found.heads.typical(kind, layer, head)
+    if not typical:
+        st.caption("No sentence of the sample is long enough.")
+    for number in typical:
+        source, target = found.heads.sentences[number]
+        _sentence(page, source, target, f"heads.typical.{number}")
+
+
+def _sentence(page: Page, source: str, target: str, key: str, note: str = "") -> None:
+    state = page.state
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        opened = st.button("Open", key=key, help="This sentence and its reference in the Attention page")
+        show_sentence(f"{note}{source} → {target}")
+    if opened:
+        page.go(
+            "attention",
+            text=source,
+            target=target,
+            kind=state["kind"],
+            layer=state["layer"],
+            head=state["head"],
+            rows="input",
+        )
+
+
+def search(page: Page, found: Measured) -> None:
+    """Sentences in which the chosen head looks from one word to another."""
+    state = page.state
+    st.subheader("Search the corpus", anchor=False)
+    st.caption(
+        "Where does this head look from one word to another? Words, or [pronouns], [words], [punctuation], "
+        "[control]; empty is anything. Rows are tokens that are read."
+    )
+    if found.links is None:
+        notice(f"what heads look at was not kept; measure with: atlas heads {page.model.name} --only links")
+        return
+    columns = st.columns(4)
+    columns[0].text_input("From", **state.widget("from"))
+    columns[1].text_input("To", **state.widget("to"))
+    columns[2].number_input("Distance, at least", 0, 60, **state.widget("far"))
+    columns[3].number_input("Weight, at least", 0.0, 1.0, step=0.1, **state.widget("weight"))
+    try:
+        matches = found.links.search(
+            state["kind"],
+            state["layer"] - 1,
+            int(state["head"]) - 1,
+            query=state["from"],
+            key=state["to"],
+            least_distance=state["far"],
+            least_weight=state["weight"],
+            limit=200,
+        )
+    except AtlasError as error:
+        page.complain(error)
+        return
+    shown = matches[:MOST_FOUND]
+    more = "200 or more" if len(matches) == 200 else str(len(matches))
+    st.caption(
+        f"{more} found" + (f"; the {len(shown)} with the largest weight" if len(matches) > len(shown) else "")
+    )
+    for place, match in enumerate(shown):
+        source, target = found.heads.sentences[match.sentence]
+        note = f"{match.query_word} → {match.key_word} ({match.weight:.2f}) · "
+        _sentence(page, source, target, f"heads.found.{place}", note)
+
+
+def maths() -> None:
+    """Definitions and thresholds."""
+    with st.expander("The maths"):
+        for metric in EVERY.values():
+            st.markdown(f"**{metric.title}** ({metric.unit}): {metric.text}. *{metric.source}*")
+        st.markdown(
+            "**Names** (a head gets that of the threshold it passes furthest): "
+            + "; ".join(f"{rule.name}: {EVERY[rule.metric].title.lower()} ≥ {rule.least:g}" for rule in RULES)
+        )
+        st.markdown(
+            "Weights are those before dropout, padding left out; control tokens are never a query. In "
+            "cross-attention a query's own place is the diagonal: step $t$ of $T$ stands at "
+            "$t(S-1)/(T-1)$. Jensen-Shannon divergence of two heads at a query: "
+            r"$H\!\left(\frac{p+q}{2}\right)-\frac{H(p)+H(q)}{2}$, averaged over queries; the plane is found "
+            "by classical multidimensional scaling (Torgerson 1952). Intervals: 1,000 draws of sentences with "
+            "replacement, paired."
+        )

@@ -1,0 +1,68 @@
+"""Heads: what every head does over a corpus, and what it is worth."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from atlas.errors import AtlasError
+from atlas.ui import keys
+from atlas.ui.attention.choice import HEAD, KIND, LAYER
+from atlas.ui.heads.measured import EVERY, measured
+from atlas.ui.heads.sections import chosen_head, maths, pictures, search, table
+from atlas.ui.page import open_page
+
+page = open_page(
+    "heads",
+    "Heads",
+    "Every head over sentences that the model never saw: sort them by what they do, open one at work.",
+    (
+        KIND,
+        LAYER,
+        HEAD,
+        keys.choice("metric", list(EVERY), "confidence"),
+        keys.flag("minus"),
+        keys.text("from", limit=200),
+        keys.text("to", limit=200),
+        keys.integer("far", 0, 0, 60),
+        keys.decimal("weight", 0.0, 0.0, 1.0),
+    ),
+    needs="model",
+)
+state = page.state
+try:
+    found = measured(page.model)
+except AtlasError as error:
+    page.stop(error)
+if found is None:
+    page.stop(
+        f"the heads of {page.model.name} were not measured yet; measure with: atlas heads {page.model.name}"
+    )
+known = found.metrics(state["kind"])
+layers, heads = found.values(state["kind"], "confidence").shape
+state.restrict("metric", known.__contains__, "confidence", "a metric that this kind of attention has")
+state.restrict("layer", lambda layer: layer <= layers, 1, f"a layer from 1 to {layers}")
+numbers = [str(head) for head in range(1, heads + 1)]
+state.restrict("head", numbers.__contains__, "1", f"a head from 1 to {heads}")
+with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+    st.segmented_control(
+        "Attention",
+        ["encoder", "decoder", "cross"],
+        format_func=str.capitalize,
+        required=True,
+        **state.widget("kind"),
+    )
+    st.selectbox(
+        "Metric", known, format_func=lambda name: EVERY[name].title, width=220, **state.widget("metric")
+    )
+    st.selectbox("Layer", range(1, layers + 1), width=100, **state.widget("layer"))
+    st.selectbox("Head", numbers, width=100, **state.widget("head"))
+    st.toggle("Minus random weights", **state.widget("minus"))
+st.caption(
+    f"{len(found.heads.sentences):,} held-out sentences of {found.heads.corpus}."
+    + ("" if found.costs else f" Costs were not measured; measure with: atlas heads {page.model.name}")
+)
+pictures(page, found)
+chosen_head(page, found)
+search(page, found)
+table(page, found)
+maths()
