@@ -209,11 +209,11 @@ def error_rates(
     rates = {readout: np.zeros(shape, np.float32) for readout in READOUTS}
     for readout, sentences in found.items():
         for place in np.ndindex(shape):
-            links = (
+            linked = (
                 frozenset((int(s), t) for t, s in enumerate(sentence[place]) if s >= 0)
                 for sentence in sentences
             )
-            rates[readout][place] = aer(links, silver)
+            rates[readout][place] = aer(linked, silver)
     return rates
 
 

@@ -84,4 +84,4 @@ def sample_of(
     found, sources, targets = zip(*kept.values(), strict=True)
     sides = [pair.source for pair in training], [pair.target for pair in training]
     counts = [Counter(token for row in tokenizer.encode_batch(side) for token in row) for side in sides]
-    return HeldOut(name, found, sources, targets, *counts, tuple(training))
+    return HeldOut(name, found, sources, targets, counts[0], counts[1], tuple(training))
