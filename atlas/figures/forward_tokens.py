@@ -112,7 +112,7 @@ def candidate_bars(
     for name, opacity in (("the model's own (T = 1)", 0.35), (words, 1.0)):
         figure.add_scatter(**_key(name, style.fade(kept, opacity), kept))
     if cut.any():
-        figure.add_scatter(**_key("cut", grey, grey))
+        figure.add_scatter(**_key("cannot be drawn", grey, grey))
     figure.update_xaxes(_numbers("probability", dark), rangemode="tozero")
     figure.update_yaxes(_names(labels, chosen))
     return style.arrange(

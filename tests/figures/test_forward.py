@@ -75,13 +75,13 @@ def test_cut_candidates_are_grey_and_the_chosen_one_is_marked():
     assert [trace.name for trace in figure.data if trace.showlegend is not False] == [
         "the model's own (T = 1)",
         "drawn from",
-        "cut",
+        "cannot be drawn",
     ]
 
 
 def test_nothing_cut_has_no_legend_for_it():
     figure = forward_tokens.candidate_bars(["a"], np.array([1.0]), np.array([1.0]), words="at temperature 2")
-    assert "cut" not in [trace.name for trace in figure.data]
+    assert "cannot be drawn" not in [trace.name for trace in figure.data]
 
 
 def test_draws_beside_two_standard_errors():

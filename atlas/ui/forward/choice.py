@@ -118,7 +118,8 @@ def show_softmax(shown: Shown) -> None:
     own, heated = entropy(shown.next.own), entropy(shown.next.heated)
     show_facts(
         [
-            f"entropy {own:.2f} bits at T = 1, {heated:.2f} bits at T = {temperature:g}",
+            f"entropy {own:.2f} bits over all tokens at T = 1, {heated:.2f} bits without padding and start "
+            f"mark at T = {temperature:g}",
             f"as many choices as {2**heated:.1f} equally likely tokens",
         ]
     )
