@@ -63,7 +63,7 @@ def mask_matrix(
 def _square(figure: go.Figure, labels: Sequence[str], dark: bool, height: int | None) -> go.Figure:
     count = len(labels)
     size = 13 if count <= 24 else 10
-    every = max(1, -(-count // 40))
+    every = max(1, -(-count // 28))
     slanted = count > 6
     figure.update_xaxes(
         **style.token_axis(
