@@ -21,11 +21,13 @@ STAGES = {
     "metrics": "record",
     "costs": "costs",
     "links": "links",
+    "alignments": "alignments",
 }
 """Stage -> module of :mod:`atlas.analysis.heads` that measures it, in the order in which they run."""
 _UNITS = {
     "metrics": "sentences",
     "links": "sentences",
+    "alignments": "sentences",
     "costs": "heads",
 }
 
@@ -57,7 +59,7 @@ def run(
 
     Each stage is kept as it ends; a run that was stopped goes on where it was. Stages: metrics (what heads
     look at, beside random weights), costs (gradient importance, and loss and BLEU without the head), links
-    (for the search on the page).
+    (for the search on the page), alignments (error rates of cross heads; needs eflomal).
     """
     from atlas.analysis.heads.sample import held_out
     from atlas.measurements import load_measurement, save_measurement
