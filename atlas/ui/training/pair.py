@@ -93,7 +93,7 @@ def _target(page: Page) -> tuple[str, tuple[int, ...]]:
 def _numbers(found: Exposure) -> None:
     left, right = st.columns(2)
     for column, name, costs in (
-        (left, "Teacher forcing: it reads your translation", found.forced),
+        (left, "Teacher forcing: it reads the translation", found.forced),
         (right, "On its own: it reads what it wrote itself", found.own),
     ):
         with column:
@@ -125,7 +125,7 @@ def _bars(page: Page, found: Exposure) -> None:
         names,
         [
             Bars(
-                "after your translation",
+                "after the translation",
                 found.forced,
                 COLOURS["decoder"],
                 [f"the model expected: {name}" for name in expected],
@@ -187,7 +187,9 @@ def _check(page: Page, source: list[int], ids: tuple[int, ...]) -> None:
         )
     with middle:
         st.metric(f"Ours, with {padding} padded", f"{check.padded_ours:.4f} nats a token")
-        show_facts([f"moved by {abs(check.padded_ours - check.ours):.1e}: padding does not count"])
+        if padding:
+            show_facts([f"moved by {abs(check.padded_ours - check.ours):.1e}: padding does not count"])
     with right:
         st.metric(f"The article's mean, with {padding} padded", f"{check.padded_article:.4f} nats a place")
-        show_facts([f"moved by {check.padded_article - check.article:+.4f}: it has no mask"])
+        if padding:
+            show_facts([f"moved by {check.padded_article - check.article:+.4f}: it has no mask"])
