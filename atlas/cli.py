@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 
 from atlas.commands import app as app_command
-from atlas.commands import data, evaluate, heads, info, measure, trace, train, translate
+from atlas.commands import bench, data, evaluate, heads, info, measure, trace, train, translate
 from atlas.commands.group import OneLineErrors
 
 app = typer.Typer(
@@ -27,6 +27,7 @@ app.command("data")(data.run)
 app.command("heads")(heads.run)
 app.command("info")(info.run)
 app.add_typer(measure.app, name="measure")
+app.add_typer(bench.app, name="bench")
 
 if __name__ == "__main__":
     app()
