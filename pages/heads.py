@@ -6,7 +6,7 @@ import streamlit as st
 
 from atlas.errors import AtlasError
 from atlas.ui import keys
-from atlas.ui.attention.choice import HEAD, KIND, LAYER
+from atlas.ui.attention.choice import HEAD, KIND, LAYER, show_new_notices
 from atlas.ui.heads.measured import EVERY, measured
 from atlas.ui.heads.sections import chosen_head, maths, pictures, search, table
 from atlas.ui.page import open_page
@@ -37,12 +37,14 @@ if found is None:
     page.stop(
         f"the heads of {page.model.name} were not measured yet; measure with: atlas heads {page.model.name}"
     )
+noticed = set(state.notices)
 known = found.metrics(state["kind"])
 layers, heads = found.values(state["kind"], "confidence").shape
 state.restrict("metric", known.__contains__, "confidence", "a metric that this kind of attention has")
 state.restrict("layer", lambda layer: layer <= layers, 1, f"a layer from 1 to {layers}")
 numbers = [str(head) for head in range(1, heads + 1)]
 state.restrict("head", numbers.__contains__, "1", f"a head from 1 to {heads}")
+show_new_notices(state, noticed)
 with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
     st.segmented_control(
         "Attention",

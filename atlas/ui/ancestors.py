@@ -79,8 +79,8 @@ def _translations(models: dict[str, SharedEngine], traces: dict[str, Trace]) -> 
 def _alignments(traces: dict[str, Trace]) -> None:
     st.subheader("Alignments, on one scale", anchor=False)
     st.caption(
-        "Each row is a token of the translation as it is predicted; ink is how much the model looks at a source "
-        "token, 0 to 1. (a) has no picture: everything goes through one vector."
+        "Each row is a token of the translation as it is predicted; ink is how much the model looks at a "
+        "source token, 0 to 1. (a) has no picture: everything goes through one vector."
     )
     shown = {
         kind: trace for kind, trace in traces.items() if "cross" in trace.kinds and len(trace.hypotheses)
@@ -105,8 +105,8 @@ def _alignments(traces: dict[str, Trace]) -> None:
 def _by_length(models: dict[str, SharedEngine]) -> None:
     st.subheader("The bottleneck: BLEU by length of the source", anchor=False)
     st.caption(
-        "Held-out captions, beam 5, with 95% intervals: how the figure of Bahdanau et al. 2015 looks on our data. "
-        "atlas measure lengths prints it."
+        "Held-out captions, beam 5, with 95% intervals: how the figure of Bahdanau et al. 2015 looks on our "
+        "data. `atlas measure lengths` prints it."
     )
     curves, facts = [], None
     for kind, engine in models.items():
@@ -146,7 +146,8 @@ def _maths() -> None:
 with it and sees nothing else of the source.
 
 **(b) Additive attention** (Bahdanau et al. 2015, section 3.1):
-$$e_{tj}=v^\top\tanh(W s_{t-1}+U h_j)\qquad \alpha_{tj}=\mathrm{softmax}_j(e_{tj})\qquad c_t=\sum_j\alpha_{tj}h_j$$
+$$e_{tj}=v^\top\tanh(W s_{t-1}+U h_j)\quad
+\alpha_{tj}=\mathrm{softmax}_j(e_{tj})\quad c_t=\sum_j\alpha_{tj}h_j$$
 
 **(c) Dot-product attention** (Luong et al. 2015, section 3.1, *dot*): $e_{tj}=s_t^\top h_j$, the same softmax
 and sum.

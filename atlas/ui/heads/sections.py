@@ -190,6 +190,6 @@ def maths() -> None:
             "cross-attention a query's own place is the diagonal: step $t$ of $T$ stands at "
             "$t(S-1)/(T-1)$. Jensen-Shannon divergence of two heads at a query: "
             r"$H\!\left(\frac{p+q}{2}\right)-\frac{H(p)+H(q)}{2}$, averaged over queries; the plane is found "
-            "by classical multidimensional scaling (Torgerson 1952). Intervals: 1,000 draws of sentences with "
-            "replacement, paired."
+            "by classical multidimensional scaling (Torgerson 1952). Intervals: 1,000 draws of sentences "
+            "with replacement, paired."
         )
