@@ -9,6 +9,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from atlas.analysis.heads.alignments import NAME as ALIGNMENTS
+from atlas.analysis.heads.alignments import HeadAlignments
 from atlas.analysis.heads.costs import NAME as COSTS
 from atlas.analysis.heads.costs import HeadCosts
 from atlas.analysis.heads.links import NAME as LINKS
@@ -41,7 +43,25 @@ COST_DEFINITIONS: Final[Mapping[str, Definition]] = {
         "BLEU",
     ),
 }
-EVERY: Final[Mapping[str, Definition]] = {**DEFINITIONS, **COST_DEFINITIONS}
+_AER = (
+    "of a link from each target word to its strongest source word, against silver alignments by a statistical "
+    "aligner"
+)
+ALIGNMENT_DEFINITIONS: Final[Mapping[str, Definition]] = {
+    "aer_predict": Definition(
+        "Alignment error, predicting",
+        f"alignment error rate, at the step that predicts the word, {_AER}; lower is better",
+        "Och and Ney 2003; Garg et al. 2019",
+        cross_only=True,
+    ),
+    "aer_read": Definition(
+        "Alignment error, reading",
+        f"alignment error rate, at the step that reads the word, {_AER}; lower is better",
+        "Och and Ney 2003; Chen et al. 2020",
+        cross_only=True,
+    ),
+}
+EVERY: Final[Mapping[str, Definition]] = {**DEFINITIONS, **COST_DEFINITIONS, **ALIGNMENT_DEFINITIONS}
 
 
 @dataclass(frozen=True)
@@ -52,15 +72,18 @@ class Measured:
         heads: what heads do.
         costs: what they are worth; None if that was not measured.
         links: what they look at; None if that was not kept.
+        alignments: how well they align words; None if that was not measured.
     """
 
     heads: HeadAtlas
     costs: HeadCosts | None
     links: Links | None
+    alignments: HeadAlignments | None = None
 
     def metrics(self, kind: Kind) -> tuple[str, ...]:
         """Ids of everything that is known of a kind."""
-        return (*self.heads.metrics(kind), *(COST_DEFINITIONS if self.costs else ()))
+        aligned = ALIGNMENT_DEFINITIONS if self.alignments and kind == "cross" else ()
+        return (*self.heads.metrics(kind), *(COST_DEFINITIONS if self.costs else ()), *aligned)
 
     def values(self, kind: Kind, metric: str) -> Floats:
         """``(L, H)``."""
@@ -70,12 +93,16 @@ class Measured:
 
     def control(self, kind: Kind, metric: str) -> Floats | None:
         """``(L, H)`` of random weights; None where that was not measured."""
+        if metric in ALIGNMENT_DEFINITIONS and self.alignments is not None:
+            return self.alignments.controls[metric.removeprefix("aer_")]
         return self.heads.control(kind, metric) if metric in DEFINITIONS else None
 
     def with_interval(self, kind: Kind, metric: str) -> tuple[Floats, Floats | None, Floats | None]:
         """Values, and the ends of their 95% interval where there is one."""
         if metric in DEFINITIONS:
             return self.heads.values(kind, metric), None, None
+        if metric in ALIGNMENT_DEFINITIONS and self.alignments is not None:
+            return self.alignments.rates[metric.removeprefix("aer_")], None, None
         if self.costs is None:
             raise KeyError(f"{metric} was not measured")
         if metric == "importance":
@@ -101,8 +128,8 @@ def measured(engine: SharedEngine) -> Measured | None:
     Raises:
         MeasurementError: a file of it is damaged or of other weights.
     """
-    heads, costs, links = (
-        load_measurement(engine.folder, name, engine.hash) for name in (HEADS, COSTS, LINKS)
+    heads, costs, links, alignments = (
+        load_measurement(engine.folder, name, engine.hash) for name in (HEADS, COSTS, LINKS, ALIGNMENTS)
     )
     if heads is None:
         return None
@@ -110,4 +137,5 @@ def measured(engine: SharedEngine) -> Measured | None:
         HeadAtlas.from_measurement(heads),
         HeadCosts.from_measurement(costs) if costs else None,
         Links.from_measurement(links) if links else None,
+        HeadAlignments.from_measurement(alignments) if alignments else None,
     )

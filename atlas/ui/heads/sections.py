@@ -12,7 +12,7 @@ from atlas.errors import AtlasError
 from atlas.figures.head_table import head_table
 from atlas.figures.heads_map import heads_map
 from atlas.ui.chart import chart
-from atlas.ui.heads.measured import EVERY, Measured
+from atlas.ui.heads.measured import ALIGNMENT_DEFINITIONS, EVERY, Measured
 from atlas.ui.markup import notice, show_facts, show_sentence
 from atlas.ui.page import Page
 from atlas.ui.theme import is_dark
@@ -57,6 +57,12 @@ def pictures(page: Page, found: Measured) -> None:
             "heads.map",
             f"{definition.title} of every {kind} head, layers down and heads across",
         )
+        if metric in ALIGNMENT_DEFINITIONS and found.alignments is not None:
+            aligned = found.alignments
+            st.caption(
+                f"Silver, not by hand: {aligned.aligner}, which read {aligned.training:,} pairs of training. Linking "
+                f"by place alone errs in {aligned.diagonal:.3f}."
+            )
     with right:
         st.subheader("Look-alikes stand together", anchor=False)
         st.caption("Placed by Jensen-Shannon divergence (Clark et al. 2019); darker is more of the metric.")
