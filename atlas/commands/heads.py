@@ -21,6 +21,7 @@ STAGES = {
     "metrics": "record",
     "costs": "costs",
     "links": "links",
+    "pruning": "pruning",
     "alignments": "alignments",
 }
 """Stage -> module of :mod:`atlas.analysis.heads` that measures it, in the order in which they run."""
@@ -29,6 +30,7 @@ _UNITS = {
     "links": "sentences",
     "alignments": "sentences",
     "costs": "heads",
+    "pruning": "points",
 }
 
 
@@ -59,7 +61,8 @@ def run(
 
     Each stage is kept as it ends; a run that was stopped goes on where it was. Stages: metrics (what heads
     look at, beside random weights), costs (gradient importance, and loss and BLEU without the head), links
-    (for the search on the page), alignments (error rates of cross heads; needs eflomal).
+    (for the search on the page), pruning (loss and BLEU with ever fewer heads), alignments (error rates of
+    cross heads; needs eflomal).
     """
     from atlas.analysis.heads.sample import held_out
     from atlas.measurements import load_measurement, save_measurement
