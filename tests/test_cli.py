@@ -29,7 +29,7 @@ from atlas.decoding import SearchOptions
 from atlas.trace import Trace
 
 ROOT = Path(__file__).resolve().parents[1]
-COMMANDS = ("app", "translate", "trace", "train", "evaluate", "data", "info")
+COMMANDS = ("app", "translate", "trace", "train", "evaluate", "data", "info", "heads", "bench")
 
 
 def atlas(*arguments: object, stdin: str | bytes | None = None) -> Result:

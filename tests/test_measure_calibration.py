@@ -21,7 +21,10 @@ from tests.conftest import ENGLISH, FRENCH, tiny_model
 
 
 def bundle(path: Path, tokenizer: Tokenizer, smoothing: float, seed: int) -> Path:
-    training = {"steps": 5, "config": {"label_smoothing": smoothing, "clip": 1.0}}
+    training = {
+        "steps": 5,
+        "config": {"name": path.name, "corpus": "multi30k-en-fr", "label_smoothing": smoothing, "clip": 1.0},
+    }
     model = tiny_model(tokenizer, seed=seed)
     history = "step,bleu\n1,2\n"
     save_bundle(Bundle(path.name, "en", "fr", model, tokenizer, training=training, history=history), path)
@@ -83,7 +86,7 @@ def test_a_table_for_people(
     options = ("--from", corpus, "--batches", 1, "--batch-tokens", 64, "--limit", 4)
     assert measure(plain, "--baseline", smoothed, *options) == 0
     out = capsys.readouterr().out
-    assert out.startswith("Multi30k, development sentences: 4 sentences")
+    assert out.startswith("multi30k-en-fr, development sentences: 4 sentences")
     assert "expected calibration error" in out
     assert "smoothed model, plain loss" in out
     kept = load_measurement(smoothed, "calibration")

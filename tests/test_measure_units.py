@@ -72,4 +72,4 @@ def test_a_bundle_that_does_not_know_its_corpus(tokenizer: Tokenizer, tmp_path: 
     save_bundle(Bundle("found", "en", "fr", tiny_model(tokenizer), tokenizer), tmp_path / "found")
     result = measure(tmp_path / "found")
     assert result.exit_code == 2
-    assert "does not say what it was trained on" in result.output
+    assert "does not say how it was trained" in result.output

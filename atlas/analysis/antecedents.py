@@ -151,6 +151,8 @@ def _candidates(words: list[str], place: int, pronoun: str) -> list[int] | None:
                     return None
                 if plural == (pronoun == "they"):
                     found.append(head)
+            elif plural and pronoun == "they" and words[head] in MANY:
+                found.append(head)
             number = head
         number += 1
     return found

@@ -95,3 +95,9 @@ DUMMY_WORDS = _words("""
     necessary obvious clear true likely better best nice good ok fun up o'clock
 """)
 """Words that, after such a verb, say that ``it`` stands for nothing."""
+
+PRONOUNS = _words("""
+i you he she it we they me him her us them this that who which myself yourself himself herself itself
+je tu il elle on nous vous ils elles te se lui leur eux ce cela ça qui que
+""")
+"""English and French personal, demonstrative and relative pronouns; French articles are not among them."""

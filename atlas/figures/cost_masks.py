@@ -57,6 +57,16 @@ def mask_matrix(
             ygap=1,
         )
     )
+    if count > _WRITTEN:
+        added = f"{float(mask[~hidden][0]):g}: visible"
+        for name, colour in ((added, scale[0][1]), ("−∞: hidden", dim)):
+            figure.add_scatter(
+                x=[None], y=[None], mode="markers", name=name, showlegend=True,
+                marker={
+                    "size": 12, "symbol": "square", "color": colour,
+                    "line": {"color": style.ink(dark), "width": 1},
+                },
+            )  # fmt: skip
     return _square(figure, labels, dark, height)
 
 
@@ -82,7 +92,11 @@ def _square(figure: go.Figure, labels: Sequence[str], dark: bool, height: int | 
     )
     above = min(8 * max(map(len, labels), default=0) + 8 if slanted else 18, 220) + 40
     tall = height if height is not None else min(max(24 * count + 24, 160), 800) + above
-    return style.arrange(figure, height=tall, dark=dark, margin={"l": 8, "r": 8, "t": above, "b": 8})
+    legend = {"orientation": "h", "x": 0, "y": 0, "yanchor": "top", "xanchor": "left"}
+    below = 34 if len(figure.data) > 1 else 8
+    return style.arrange(
+        figure, height=tall, dark=dark, legend=legend, margin={"l": 8, "r": 8, "t": above, "b": below}
+    )
 
 
 def change_by_position(

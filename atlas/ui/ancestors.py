@@ -73,7 +73,14 @@ def _translations(models: dict[str, SharedEngine], traces: dict[str, Trace]) -> 
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
             st.markdown(f"**{ANCESTORS[kind]}**", width=220)
             show_translation(trace, node, size="1.05rem")
-        show_facts([f"{models[kind].parameters / 1e6:.2f} M parameters", SOURCES[kind]])
+        total = float(trace.path(node).logprobs.sum())
+        show_facts(
+            [
+                f"{models[kind].parameters / 1e6:.2f} M parameters",
+                f"log p {total:.2f} nats".replace("-", "−"),
+                SOURCES[kind],
+            ]
+        )
 
 
 def _alignments(traces: dict[str, Trace]) -> None:
@@ -142,18 +149,21 @@ def _maths() -> None:
     with st.expander("The maths"):
         st.markdown(
             r"""
-**(a) One vector** (Sutskever et al. 2014). The encoder ends in one state $h_S$; the decoder begins
-with it and sees nothing else of the source.
+**(a) One vector** (Sutskever et al. 2014; Cho et al. 2014). The encoder's last states, of both directions, are one
+vector $c$: the decoder begins with it, reads it again at every step, and sees nothing else of the source.
 
 **(b) Additive attention** (Bahdanau et al. 2015, section 3.1):
-$$e_{tj}=v^\top\tanh(W s_{t-1}+U h_j)\quad
-\alpha_{tj}=\mathrm{softmax}_j(e_{tj})\quad c_t=\sum_j\alpha_{tj}h_j$$
+
+$$
+e_{tj}=v^\top\tanh(W s_{t-1}+U h_j)\qquad
+\alpha_{tj}=\mathrm{softmax}_j(e_{tj})\qquad c_t=\sum_j\alpha_{tj}h_j
+$$
 
 **(c) Dot-product attention** (Luong et al. 2015, section 3.1, *dot*): $e_{tj}=s_t^\top h_j$, the same softmax
 and sum.
 
-**(d) Transformer** (Vaswani et al. 2017, eq. 1): $\mathrm{softmax}(QK^\top/\sqrt{K})V$, several heads, no
-recurrence.
+**(d) Transformer** (Vaswani et al. 2017, equation 1): $\mathrm{softmax}(QK^\top/\sqrt{K})V$, several heads,
+no recurrence. Its picture is the mean over the heads of the last layer.
 
 All four read the same captions with the same tokenizer for 8 epochs, with about as many parameters.
 """

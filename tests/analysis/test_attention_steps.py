@@ -186,6 +186,6 @@ def test_the_difference_of_an_added_mask_is_printed(passed: tuple[Transformer, F
         added = steps_of(passed, kind).added
         assert 0 <= added.largest < 1e-6
         assert added.numbers == steps_of(passed, kind).weights.size
-    name = "decoder.0.self.weights"
+    name = "decoder.1.self.weights"
     wrong = replace(seen, points={**seen.points, name: seen[name] * 0.9})
     assert steps_of((model, wrong), "decoder").added.largest > 0.01

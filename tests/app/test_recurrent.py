@@ -10,7 +10,7 @@ from atlas import bundles
 from atlas.ui.navigation import PAGES
 from tests.app.conftest import html_of, open_page
 
-SERVE_ANY = ("translate", "attention", "beam_search")
+SERVE_ANY = ("translate", "attention", "beam_search", "ancestors")
 
 
 @pytest.fixture

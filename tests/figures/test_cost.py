@@ -54,6 +54,8 @@ def test_a_large_mask_is_told_by_hover_only() -> None:
     figure = mask_matrix(mask(30), ["word"] * 30)
     assert figure.data[0].texttemplate is None
     assert len(figure.data[0].text) == 30
+    assert [trace.name for trace in figure.data[1:]] == ["0: visible", "−∞: hidden"], "a legend instead"
+    assert mask_matrix(mask(30, 1.0), ["word"] * 30).data[1].name == "1: visible"
 
 
 def test_a_mask_has_a_row_for_each_word() -> None:

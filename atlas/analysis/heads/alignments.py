@@ -36,8 +36,8 @@ import torch
 from numpy.typing import NDArray
 
 from atlas.analysis.heads.sample import HeldOut
+from atlas.analysis.heads.subject import Subject
 from atlas.analysis.pronouns import untrained
-from atlas.engine import Engine
 from atlas.errors import AtlasError
 from atlas.measurements import Measurement
 from atlas.model.recorder import Recorder
@@ -250,7 +250,7 @@ def _kept(work: Path, sample: HeldOut, training: Sequence[Pair]) -> list[Silver]
 
 
 def measure(
-    engine: Engine, sample: HeldOut, *, work: Path, report: Callable[[int, int], None] | None = None
+    engine: Subject, sample: HeldOut, *, work: Path, report: Callable[[int, int], None] | None = None
 ) -> Measurement:
     """The alignment error rate of every cross head, and of those of a model with random weights.
 

@@ -23,12 +23,12 @@ from torch import Tensor
 from atlas.analysis.ablation import HeadChange, make_edits
 from atlas.analysis.heads.accumulate import KINDS
 from atlas.analysis.heads.sample import HeldOut
+from atlas.analysis.heads.subject import Subject
 from atlas.analysis.position_models import bleu_of, sentence_counts
 from atlas.analysis.rank_correlation import spearman
 from atlas.decoding import SearchOptions
 from atlas.decoding.bulk import translate_ids
 from atlas.decoding.edited import Edited
-from atlas.engine import Engine
 from atlas.measurements import Measurement
 from atlas.model.recorder import Recorder, point
 from atlas.model.transformer import Transformer
@@ -129,7 +129,7 @@ def importance(model: Transformer, prepared: Prepared) -> dict[Kind, Floats]:
     return {kind: total / count for kind, total in totals.items()}
 
 
-def greedy(engine: Engine, sources: Sequence[Sequence[int]], without: Iterable[Head] = ()) -> list[str]:
+def greedy(engine: Subject, sources: Sequence[Sequence[int]], without: Iterable[Head] = ()) -> list[str]:
     """Greedy translations with some heads removed, in the order of ``sources``."""
     edits = make_edits([HeadChange(*head, 0.0) for head in without])
     model = Edited(engine.model, edits) if edits else engine.model
@@ -183,7 +183,7 @@ def bleu_draws(counts: NDArray[np.int64]) -> Floats:
 
 
 def measure(
-    engine: Engine,
+    engine: Subject,
     sample: HeldOut,
     *,
     work: Path,

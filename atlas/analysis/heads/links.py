@@ -18,9 +18,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from atlas.analysis.english import PRONOUNS
 from atlas.analysis.heads.accumulate import KINDS
 from atlas.analysis.heads.sample import HeldOut
-from atlas.engine import Engine
+from atlas.analysis.heads.subject import Subject
 from atlas.errors import AtlasError
 from atlas.measurements import Measurement
 from atlas.model.recorder import Recorder, point
@@ -33,12 +34,9 @@ from atlas.trace.words import word_groups
 NAME = "head_links"
 LONGEST_TEXT = 200
 _BATCH = 32
-_PRONOUNS = frozenset(
-    ["i", "you", "he", "she", "it", "we", "they", "me", "him", "her", "us", "them", "this", "that", "who", "which", "myself", "yourself", "himself", "herself", "itself", "je", "tu", "il", "elle", "on", "nous", "vous", "ils", "elles", "me", "te", "se", "lui", "leur", "eux", "le", "la", "les", "ce", "cela", "ça", "qui", "que"]
-)
 _MARKS = re.compile(r"[^\w\s]+")
 CLASSES: Final[Mapping[str, Callable[[str], bool]]] = {
-    "pronouns": lambda word: word in _PRONOUNS,
+    "pronouns": lambda word: word in PRONOUNS,
     "punctuation": lambda word: bool(_MARKS.fullmatch(word)),
     "control": lambda word: word in ("<s>", "</s>"),
     "words": lambda word: any(character.isalpha() for character in word) and word not in ("<s>", "</s>"),
@@ -171,7 +169,7 @@ def words_of(tokenizer: Tokenizer, ids: Sequence[int]) -> list[str]:
 
 @torch.inference_mode()
 def measure(
-    engine: Engine,
+    engine: Subject,
     sample: HeldOut,
     *,
     work: Path,

@@ -29,11 +29,11 @@ RULES: Final = (
     Rule("diagonal", "offset_0", 0.5, ("cross",)),
     Rule("end-mark sink", "special", 0.5, ("encoder", "cross")),
     Rule("start-mark sink", "special", 0.5, ("decoder",)),
-    Rule("punctuation", "punctuation", 0.4),
+    Rule("punctuation", "punctuation", 0.4, ("encoder", "cross")),
     Rule("first token", "first", 0.5),
     Rule("last token", "last", 0.5, ("encoder", "cross")),
     Rule("rare word", "rare", 0.6),
-    Rule("focused", "confidence", 0.5, ("cross",)),
+    Rule("focused", "confidence", 0.7, ("cross",)),
     Rule("spread evenly", "entropy", 0.8),
 )
 """In no order: of several that hold, the one that is furthest above its threshold gives the name."""

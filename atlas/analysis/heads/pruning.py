@@ -35,8 +35,8 @@ from numpy.typing import NDArray
 from atlas.analysis.heads import costs
 from atlas.analysis.heads.costs import Floats, Head, HeadCosts, Prepared
 from atlas.analysis.heads.sample import HeldOut
+from atlas.analysis.heads.subject import Subject
 from atlas.analysis.position_models import bleu_of, sentence_counts
-from atlas.engine import Engine
 from atlas.errors import AtlasError
 from atlas.measurements import Measurement, load_measurement
 from atlas.model.transformer import Transformer
@@ -124,7 +124,7 @@ class Pruning:
 
 
 def measure(
-    engine: Engine,
+    engine: Subject,
     sample: HeldOut,
     *,
     work: Path,
@@ -183,7 +183,7 @@ def measure(
 
 
 def _point(
-    engine: Engine, sample: HeldOut, prepared: Prepared, without: Sequence[Head], work: Path
+    engine: Subject, sample: HeldOut, prepared: Prepared, without: Sequence[Head], work: Path
 ) -> tuple[float, NDArray[np.int64]]:
     """Summed loss and counts of every sentence without some heads; the same set is never run twice."""
     named = " ".join(sorted(f"{kind[0]}{layer}.{head}" for kind, layer, head in without))

@@ -20,8 +20,8 @@ from atlas.analysis.heads.distances import places
 from atlas.analysis.heads.metrics import DEFINITIONS
 from atlas.analysis.heads.names import Rule, applicable
 from atlas.analysis.heads.sample import HeldOut
+from atlas.analysis.heads.subject import Subject
 from atlas.analysis.pronouns import untrained
-from atlas.engine import Engine
 from atlas.measurements import Measurement
 from atlas.trace.views import Kind
 
@@ -106,7 +106,7 @@ def _typical(found: Gathered, kind: Kind, long_enough: NDArray[np.bool_]) -> NDA
 
 
 def measure(
-    engine: Engine,
+    engine: Subject,
     sample: HeldOut,
     *,
     work: Path,

@@ -44,8 +44,8 @@ COST_DEFINITIONS: Final[Mapping[str, Definition]] = {
     ),
 }
 _AER = (
-    "of a link from each target word to its strongest source word, against silver alignments by a statistical "
-    "aligner"
+    "of a link from each target word to its strongest source word, against silver alignments by a "
+    "statistical aligner"
 )
 ALIGNMENT_DEFINITIONS: Final[Mapping[str, Definition]] = {
     "aer_predict": Definition(

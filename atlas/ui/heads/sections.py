@@ -60,8 +60,8 @@ def pictures(page: Page, found: Measured) -> None:
         if metric in ALIGNMENT_DEFINITIONS and found.alignments is not None:
             aligned = found.alignments
             st.caption(
-                f"Silver, not by hand: {aligned.aligner}, which read {aligned.training:,} pairs of training. Linking "
-                f"by place alone errs in {aligned.diagonal:.3f}."
+                f"Silver, not by hand: {aligned.aligner}, which read {aligned.training:,} pairs of training. "
+                f"Linking by place alone errs in {aligned.diagonal:.3f}."
             )
     with right:
         st.subheader("Look-alikes stand together", anchor=False)
@@ -102,11 +102,14 @@ def chosen_head(page: Page, found: Measured) -> None:
     kind, layer, head = state["kind"], state["layer"] - 1, int(state["head"]) - 1
     rule = found.heads.rule(kind, layer, head)
     st.subheader(f"{kind.capitalize()} {layer + 1}.{head + 1}", anchor=False)
-    facts = [
-        f"{rule.name}: {EVERY[rule.metric].title.lower()} is at least {rule.least:g}"
-        if rule
-        else "no name: no threshold is reached"
-    ]
+    facts = ["no name: no threshold is reached"]
+    if rule:
+        own, random = (
+            _number(rule.metric, float(values(kind, rule.metric)[layer, head]))
+            for values in (found.heads.values, found.heads.control)
+        )
+        title = EVERY[rule.metric].title.lower()
+        facts = [f"{rule.name}: {title} is {own}, at least {rule.least:.0%}; with random weights {random}"]
     value, low, high = found.with_interval(kind, state["metric"])
     words = f"{EVERY[state['metric']].title}: {_number(state['metric'], float(value[layer, head]))}"
     if low is not None and high is not None:
