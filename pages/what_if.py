@@ -9,6 +9,7 @@ from atlas.ui.page import open_page
 from atlas.ui.what_if.address import KEYS, PARTS
 from atlas.ui.what_if.explanation import explanation
 from atlas.ui.what_if.lab import laboratory
+from atlas.ui.what_if.prune import pruning
 
 page = open_page(
     "what_if",
@@ -25,6 +26,8 @@ part = st.segmented_control(
 try:
     if part == "lab":
         laboratory(page)
+    elif part == "prune":
+        pruning(page)
     else:
         explanation(page)
 except AtlasError as error:

@@ -149,8 +149,8 @@ def _maths() -> None:
     with st.expander("The maths"):
         st.markdown(
             r"""
-**(a) One vector** (Sutskever et al. 2014; Cho et al. 2014). The encoder's last states, of both directions, are one
-vector $c$: the decoder begins with it, reads it again at every step, and sees nothing else of the source.
+**(a) One vector** (Sutskever et al. 2014; Cho et al. 2014). The encoder's last states, of both directions,
+are one vector $c$: the decoder begins with it, reads it again at every step, and sees nothing else of the source.
 
 **(b) Additive attention** (Bahdanau et al. 2015, section 3.1):
 

@@ -15,7 +15,7 @@ from atlas.ui.attention.choice import HEAD, KIND, LAYER
 from atlas.ui.keys import Key
 from atlas.ui.search_state import ALL
 
-PARTS: Final = {"lab": "Laboratory", "explanation": "Is attention an explanation?"}
+PARTS: Final = {"lab": "Laboratory", "prune": "Prune", "explanation": "Is attention an explanation?"}
 BRUSHES: Final = {"off": "off", "uniform": "uniform", "scaled": "scaled", "trained": "as trained"}
 LETTERS: Final[dict[Kind, str]] = {"encoder": "e", "decoder": "d", "cross": "c"}
 _KINDS: Final[dict[str, Kind]] = {letter: kind for kind, letter in LETTERS.items()}
@@ -116,6 +116,9 @@ KEYS: Final[tuple[Key[Any], ...]] = (
     LAYER,
     HEAD,
     keys.integer("word", 1, 1, 5000),
+    keys.choice("prune", ("all", "encoder", "cross"), "all"),
+    keys.choice("order", ("cost", "gradient"), "cost"),
+    keys.integer("remain", _MOST, 0, _MOST),
 )
 """``tree_node`` and ``tree_step`` are a place in the changed search; ``word`` is the target token that is
 explained."""
