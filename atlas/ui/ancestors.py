@@ -131,7 +131,7 @@ def _by_length(models: dict[str, SharedEngine]) -> None:
         value = measurement.arrays["bleu"][: len(BINS)]
         ranges = [interval(0.0, draws) for draws in measurement.arrays["bleu_draws"][: len(BINS)]]
         low, high = value * 0 + [one.low for one in ranges], value * 0 + [one.high for one in ranges]
-        curves.append(figures.LengthCurve(kind, value, low, high, ANCESTORS[kind]))
+        curves.append(figures.LengthCurve(f"ancestors-{kind}", value, low, high, ANCESTORS[kind]))
     if facts is None:
         return
     figure = figures.scores_by_length(
@@ -150,7 +150,8 @@ def _maths() -> None:
         st.markdown(
             r"""
 **(a) One vector** (Sutskever et al. 2014; Cho et al. 2014). The encoder's last states, of both directions,
-are one vector $c$: the decoder begins with it, reads it again at every step, and sees nothing else of the source.
+are one vector $c$: the decoder begins with it, reads it again at every step, and sees nothing else of the
+source.
 
 **(b) Additive attention** (Bahdanau et al. 2015, section 3.1):
 

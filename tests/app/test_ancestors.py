@@ -42,6 +42,7 @@ def test_four_translations_three_alignments_and_the_bottleneck(
     assert len(heat) == 3 and {trace["zmax"] for trace in heat} == {1.0}
     curves = [trace for trace in charts[-1]["data"] if trace["type"] == "scatter"]
     assert [curve["name"][:3] for curve in curves] == ["(a)", "(b)", "(c)", "(d)"]
+    assert len({(curve["line"]["color"], curve["line"]["dash"]) for curve in curves}) == 4
 
 
 def test_a_model_that_is_missing_is_named(
