@@ -46,6 +46,7 @@ def prune_curves(curves: Sequence[PruneCurve], *, chosen: int, dark: bool = Fals
         figure.add_scatter(
             x=np.concatenate([curve.remaining, curve.remaining[::-1]]),
             y=np.concatenate([curve.high, curve.low[::-1]]),
+            mode="lines",
             fill="toself",
             fillcolor=style.fade(colour, 0.15),
             line={"width": 0},

@@ -92,8 +92,8 @@ def _curves(found: Pruning, scope: str, remaining: int) -> None:
     encoder, cross = found.curve("encoder", "cost"), found.curve("cross", "cost")
     show_facts(
         [
-            f"here {found.spared('encoder', 'cost', LOST)} of {encoder.remaining[0]:.0f} encoder heads go for "
-            f"{LOST} BLEU, nothing trained again; Voita et al. 2019: 38 of 48 for 0.15, training on",
+            f"here {found.spared('encoder', 'cost', LOST)} of {encoder.remaining[0]:.0f} encoder heads go "
+            f"for {LOST} BLEU, nothing trained again; Voita et al. 2019: 38 of 48 for 0.15, training on",
             f"without any encoder head BLEU {encoder.bleu[-1]:.1f}, without any cross-attention "
             f"{cross.bleu[-1]:.1f}; Michel et al. 2019: cross-attention can least be spared",
         ]
