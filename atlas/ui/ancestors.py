@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from atlas.analysis.position_models import BINS, interval
+from atlas.analysis.training_speed import Speeds, training_speeds
 from atlas.bundles import find_bundles
 from atlas.errors import AtlasError
 from atlas.figures import position_models as figures
@@ -12,12 +13,14 @@ from atlas.figures.attention import head_map
 from atlas.figures.heatmap import heatmap
 from atlas.measurements import load_measurement
 from atlas.trace import Trace
+from atlas.ui.architecture.tables import show_table
 from atlas.ui.chart import chart
 from atlas.ui.markup import notice, show_facts, show_translation
 from atlas.ui.models import SharedEngine, cached_trace, load_engine
 from atlas.ui.page import Page
 from atlas.ui.theme import is_dark
 
+LENGTHS = (8, 32, 96)
 ANCESTORS = {
     "none": "(a) One vector",
     "additive": "(b) Additive attention",
@@ -60,6 +63,7 @@ def show_ancestors(page: Page, models: dict[str, SharedEngine]) -> None:
         _translations(models, traces)
         _alignments(traces)
     _by_length(models)
+    _speed(page, models)
     _maths()
 
 
@@ -143,6 +147,35 @@ def _by_length(models: dict[str, SharedEngine]) -> None:
         dark=is_dark(),
     )
     chart(figure, "ancestors.lengths", "BLEU of the four models by the number of source tokens")
+
+
+def _speed(page: Page, models: dict[str, SharedEngine]) -> None:
+    st.subheader("Recurrent against parallel: training speed by length", anchor=False)
+    st.caption(
+        "Target tokens a second of one update, here and now, two rounds: read small differences as none. "
+        "`atlas bench ancestors` measures it properly."
+    )
+    key = ("ancestors.speeds", *(engine.hash for engine in models.values()))
+    known: dict[tuple[str, ...], Speeds] = st.session_state.setdefault("atlas.ancestors.speeds", {})
+    if st.button("Time it", icon=":material/timer:", key="ancestors.time") and models:
+        with st.spinner("Each model takes its turn at each length..."):
+            networks = {kind: engine.ask(lambda one: one.network) for kind, engine in models.items()}
+            known[key] = page.model.ask(
+                lambda engine: training_speeds(
+                    networks, lengths=LENGTHS, tokens=256, rounds=2, device=engine.network.device
+                )
+            )
+    speeds = known.get(key)
+    if speeds is None:
+        st.info('Press "Time it": some seconds, on this machine.', icon=":material/timer:")
+        return
+    show_table(
+        ["Model", *(f"{length} tokens" for length in speeds.lengths)],
+        [
+            [ANCESTORS[kind], *(f"{rate:,.0f}" for rate in row)]
+            for kind, row in zip(speeds.names, rates, strict=True)
+        ],
+    )
 
 
 def _maths() -> None:

@@ -45,6 +45,16 @@ def test_four_translations_three_alignments_and_the_bottleneck(
     assert len({(curve["line"]["color"], curve["line"]["dash"]) for curve in curves}) == 4
 
 
+def test_training_is_timed_on_the_page(four: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(bundles.ENVIRONMENT, str(four))
+    monkeypatch.setattr("atlas.ui.ancestors.LENGTHS", (4, 8))
+    test = open_page("ancestors", text=ENGLISH[0], beam="2", limit="8")
+    test.button(key="ancestors.time").click().run(timeout=60)
+    assert not test.exception
+    shown = html_of(test)
+    assert "4 tokens" in shown and "8 tokens" in shown and "(b) Additive attention" in shown
+
+
 def test_a_model_that_is_missing_is_named(
     four: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
