@@ -173,7 +173,7 @@ def _speed(page: Page, models: dict[str, SharedEngine]) -> None:
         ["Model", *(f"{length} tokens" for length in speeds.lengths)],
         [
             [ANCESTORS[kind], *(f"{rate:,.0f}" for rate in row)]
-            for kind, row in zip(speeds.names, rates, strict=True)
+            for kind, row in zip(speeds.names, speeds.rate, strict=True)
         ],
     )
 
