@@ -45,6 +45,7 @@ state.restrict("layer", lambda layer: layer <= layers, 1, f"a layer from 1 to {l
 numbers = [str(head) for head in range(1, heads + 1)]
 state.restrict("head", numbers.__contains__, "1", f"a head from 1 to {heads}")
 show_new_notices(state, noticed)
+uncontrolled = found.control(state["kind"], state["metric"]) is None
 with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
     st.segmented_control(
         "Attention",
@@ -58,9 +59,14 @@ with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
     )
     st.selectbox("Layer", range(1, layers + 1), width=100, **state.widget("layer"))
     st.selectbox("Head", numbers, width=100, **state.widget("head"))
-    st.toggle("Minus random weights", **state.widget("minus"))
+    st.toggle(
+        "Minus random weights",
+        disabled=uncontrolled,
+        **state.widget("minus"),
+    )
 st.caption(
     f"{len(found.heads.sentences):,} held-out sentences of {found.heads.corpus}."
+    + (" Costs were not measured with random weights." if uncontrolled else "")
     + ("" if found.costs else f" Costs were not measured; measure with: atlas heads {page.model.name}")
 )
 pictures(page, found)

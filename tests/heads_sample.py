@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import shutil
+from pathlib import Path
+
 import numpy as np
 from numpy.typing import NDArray
 
+from atlas.analysis.heads import costs, links, record
 from atlas.analysis.heads.accumulate import KINDS
 from atlas.analysis.heads.distances import places
 from atlas.analysis.heads.metrics import DEFINITIONS
 from atlas.analysis.heads.record import NAME, TYPICAL, HeadAtlas
-from atlas.measurements import Measurement
+from atlas.analysis.heads.sample import sample_of
+from atlas.checkpoint import load_bundle
+from atlas.engine import Engine
+from atlas.measurements import Measurement, save_measurement
+from atlas.text.corpora import Pair
+from tests.conftest import ENGLISH, FRENCH
 
 SENTENCES = (
     ("The cat sleeps.", "Le chat dort."),
@@ -45,3 +54,14 @@ def head_atlas(layers: int = 2, heads: int = 4, *, model_hash: str = "0" * 64) -
         "tokens": {"source": 14, "target": 13},
     }
     return HeadAtlas(Measurement(NAME, model_hash, "atlas heads invented", facts, arrays))
+
+
+def measured_copy(bundle: Path, folder: Path) -> Path:
+    """A copy of a bundle with its heads, costs and links measured on twelve sentences."""
+    path = Path(shutil.copytree(bundle, folder / "tiny"))
+    engine = Engine.load(path, "cpu")
+    pairs = [Pair(source, target) for source, target in zip(ENGLISH, FRENCH, strict=True)]
+    sample = sample_of(load_bundle(path), "ours", pairs, 12, pairs)
+    for stage in (record, costs, links):
+        save_measurement(path, stage.measure(engine, sample, work=folder / "work"))
+    return path

@@ -70,6 +70,6 @@ def head_table(
             line={"color": style.COLOURS[colour], "width": 3},
         )
     plain = {"tickmode": "linear", "dtick": 1, "showgrid": False, "zeroline": False, "ticks": ""}
-    figure.update_xaxes(title={"text": "head", "standoff": 16}, side="top", **plain)
-    figure.update_yaxes(title={"text": "layer"}, autorange="reversed", **plain)
+    figure.update_xaxes(title={"text": "head", "standoff": 16}, side="top", range=[0.5, heads + 0.5], **plain)
+    figure.update_yaxes(title={"text": "layer"}, range=[layers + 0.5, 0.5], **plain)
     return style.arrange(figure, height=40 * layers + 80, dark=dark)

@@ -3,37 +3,26 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from atlas import bundles
-from atlas.analysis.heads import costs, links, record
-from atlas.analysis.heads.sample import sample_of
-from atlas.checkpoint import load_bundle
-from atlas.engine import Engine
-from atlas.measurements import load_measurement, save_measurement
-from atlas.text.corpora import Pair
+from atlas.measurements import load_measurement
 from tests.app.conftest import html_of, open_page
-from tests.conftest import ENGLISH, FRENCH
+from tests.conftest import ENGLISH
+from tests.heads_sample import measured_copy
 
 Open = Callable[..., AppTest]
 
 
 @pytest.fixture(scope="module")
 def measured(tiny_bundle: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("measured")
-    path = shutil.copytree(tiny_bundle, folder / "tiny")
-    bundle, engine = load_bundle(path), Engine.load(path, "cpu")
-    pairs = [Pair(source, target) for source, target in zip(ENGLISH, FRENCH, strict=True)]
-    sample = sample_of(bundle, "ours", pairs, 12, pairs)
-    for stage in (record, costs, links):
-        save_measurement(path, stage.measure(engine, sample, work=folder / "work"))
-    return path
+    return measured_copy(tiny_bundle, tmp_path_factory.mktemp("measured"))
 
 
 @pytest.fixture
@@ -48,14 +37,12 @@ def open_heads(measured: Path, monkeypatch: pytest.MonkeyPatch) -> Open:
     return open_it
 
 
+def traces(test: AppTest) -> list[dict[str, Any]]:
+    return [trace for chart in test.get("plotly_chart") for trace in json.loads(chart.proto.spec)["data"]]
+
+
 def cells(test: AppTest) -> np.ndarray:
-    [heat] = [
-        trace
-        for chart in test.get("plotly_chart")
-        for trace in json.loads(chart.proto.spec)["data"]
-        if trace["type"] == "heatmap"
-    ]
-    values = heat["z"]
+    [values] = [trace["z"] for trace in traces(test) if trace["type"] == "heatmap"]
     if isinstance(values, dict):
         import base64
 
@@ -109,3 +96,30 @@ def test_a_bundle_that_was_not_measured_says_how(tiny_bundle: Path, monkeypatch:
     test = open_page("heads", text=ENGLISH[0], beam="2", limit="8")
     assert not test.exception
     assert "measure with: atlas heads tiny" in html_of(test)
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_heads_without_a_value_say_why(open_heads: Open) -> None:
+    test = open_heads(kind="decoder", metric="offset_1")
+    assert np.isnan(cells(test)).all()
+    ends = [trace.get("zmax", trace.get("marker", {}).get("cmax")) for trace in traces(test)]
+    assert ends == [1, None, 1, None], "the table, its points, the heads on a plane, the ring"
+    assert any("the decoder never looks ahead" in caption.value for caption in test.caption)
+
+
+def test_a_cost_has_no_control_to_be_subtracted(open_heads: Open, measured: Path) -> None:
+    test = open_heads(metric="loss", minus="1")
+    [toggle] = test.toggle
+    assert toggle.disabled
+    assert any("not measured with random weights" in caption.value for caption in test.caption)
+    kept = load_measurement(measured, "head_costs")
+    assert kept is not None
+    np.testing.assert_allclose(cells(test), kept.arrays["encoder.loss"], atol=1e-6)
+
+
+def test_what_was_looked_at_before_does_not_follow_a_sentence(open_heads: Open) -> None:
+    test = open_heads(kind="cross")
+    test.session_state["atlas.values"]["hyp"] = 2
+    next(one for one in test.button if one.key and one.key.startswith("heads.typical.")).click().run()
+    assert test.title[0].value == "Attention"
+    assert "is not here" not in html_of(test)

@@ -97,6 +97,16 @@ class Measured:
             return self.alignments.controls[metric.removeprefix("aer_")]
         return self.heads.control(kind, metric) if metric in DEFINITIONS else None
 
+    def gap(self, kind: Kind, metric: str) -> str:
+        """Why heads have no value of a metric, in words; empty where all have one."""
+        if np.isfinite(self.values(kind, metric)).all():
+            return ""
+        if kind == "decoder" and metric in ("offset_1", "offset_2"):
+            return "No head has a value: the decoder never looks ahead."
+        if metric in ALIGNMENT_DEFINITIONS:
+            return "An empty cell has no value: the head links no word of the sample."
+        return "An empty cell has no value: no query of the sample has such a key."
+
     def with_interval(self, kind: Kind, metric: str) -> tuple[Floats, Floats | None, Floats | None]:
         """Values, and the ends of their 95% interval where there is one."""
         if metric in DEFINITIONS:

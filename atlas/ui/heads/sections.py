@@ -10,14 +10,15 @@ import streamlit as st
 from atlas.analysis.heads.names import RULES
 from atlas.errors import AtlasError
 from atlas.figures.head_table import head_table
-from atlas.figures.heads_map import heads_map
+from atlas.figures.heads_map import clickable, heads_map
 from atlas.ui.chart import chart
-from atlas.ui.heads.measured import ALIGNMENT_DEFINITIONS, EVERY, Measured
+from atlas.ui.heads.measured import ALIGNMENT_DEFINITIONS, EVERY, Floats, Measured
 from atlas.ui.markup import notice, show_facts, show_sentence
 from atlas.ui.page import Page
 from atlas.ui.theme import is_dark
 
 MOST_FOUND = 12
+_CLICKS = "atlas.heads.clicks"
 
 
 def _number(metric: str, value: float) -> str:
@@ -28,6 +29,30 @@ def _number(metric: str, value: float) -> str:
     return f"{value:.1%}" if unit == "share" else f"{value:.3f} {unit}".replace("-", "−")
 
 
+def _told(metric: str, values: Floats, low: Floats | None, high: Floats | None, at: tuple[int, int]) -> str:
+    """The value of a head with its unit, and its interval where there is one."""
+    words = _number(metric, float(values[at]))
+    if low is not None and high is not None:
+        words += f", 95% interval {low[at]:.3f} to {high[at]:.3f}".replace("-", "−")
+    return words
+
+
+def _extent(shown: Floats) -> tuple[bool, float]:
+    """Whether there are values below zero, and the largest size of any; 1 where there is none."""
+    known = shown[np.isfinite(shown)]
+    return bool((known < 0).any()), float(np.abs(known).max(initial=0.0)) or 1.0
+
+
+def _choose(page: Page, key: str, heads: int) -> None:
+    """The head whose point was clicked is chosen."""
+    points = st.session_state[key].selection.points
+    if points:
+        layer, head = divmod(int(points[0]["point_index"]), heads)
+        page.state["layer"], page.state["head"] = layer + 1, str(head + 1)
+    # A new key lets the same point be clicked again.
+    st.session_state[_CLICKS] += 1
+
+
 def pictures(page: Page, found: Measured) -> None:
     """Any metric of all heads as a table of cells, and the heads placed by likeness."""
     state, dark = page.state, is_dark()
@@ -36,27 +61,41 @@ def pictures(page: Page, found: Measured) -> None:
     control = found.control(kind, metric)
     minus = state["minus"] and control is not None
     shown = values - control if minus and control is not None else values
-    largest = float(np.nanmax(np.abs(shown))) or 1.0
-    signed = bool(np.nanmin(shown) < 0)
+    signed, largest = _extent(shown)
+    layers, heads = values.shape
+    names = [f"{layer + 1}.{head + 1}" for layer, head in np.ndindex(layers, heads)]
+    does = [found.heads.name(kind, layer, head) for layer, head in np.ndindex(layers, heads)]
+    clicks = st.session_state.setdefault(_CLICKS, 0)
     chosen = (state["layer"] - 1, int(state["head"]) - 1)
     left, right = st.columns([0.5, 0.5], gap="medium")
     definition = EVERY[metric]
     with left:
         st.subheader(definition.title + (" minus random weights" if minus else ""), anchor=False)
         st.caption(f"{definition.text} ({definition.unit}). {definition.source}.")
-        chart(
-            head_table(
-                shown,
-                chosen=chosen,
-                between=(low, high) if low is not None and high is not None and not minus else None,
-                signed=signed,
-                largest=largest,
-                colour=kind,
-                dark=dark,
-            ),
-            "heads.map",
-            f"{definition.title} of every {kind} head, layers down and heads across",
+        figure = head_table(
+            shown,
+            chosen=chosen,
+            signed=signed,
+            largest=largest,
+            colour=kind,
+            dark=dark,
         )
+        tips = [
+            [
+                f"{layer + 1}.{head + 1}: {_told(metric, shown, None if minus else low, high, (layer, head))}"
+                for head in range(heads)
+            ]
+            for layer in range(layers)
+        ]
+        chart(
+            clickable(figure, tips),
+            cell := f"heads.map.{clicks}",
+            f"{definition.title} of every {kind} head, layers down and heads across",
+            on_select=lambda: _choose(page, cell, heads),
+            selection_mode="points",
+        )
+        if gap := found.gap(kind, metric):
+            st.caption(gap)
         if metric in ALIGNMENT_DEFINITIONS and found.alignments is not None:
             aligned = found.alignments
             st.caption(
@@ -65,10 +104,9 @@ def pictures(page: Page, found: Measured) -> None:
             )
     with right:
         st.subheader("Look-alikes stand together", anchor=False)
-        st.caption("Placed by Jensen-Shannon divergence (Clark et al. 2019); darker is more of the metric.")
-        layers, heads = values.shape
-        names = [f"{layer + 1}.{head + 1}" for layer, head in np.ndindex(layers, heads)]
-        does = [found.heads.name(kind, layer, head) for layer, head in np.ndindex(layers, heads)]
+        st.caption(
+            "Placed by Jensen-Shannon divergence (Clark et al. 2019), coloured as in the table; click one."
+        )
         chart(
             heads_map(
                 found.heads.places(kind),
@@ -76,11 +114,15 @@ def pictures(page: Page, found: Measured) -> None:
                 does,
                 shown.ravel(),
                 title=definition.title,
+                signed=signed,
+                largest=largest,
                 chosen=chosen[0] * heads + chosen[1],
                 dark=dark,
             ),
-            "heads.places",
+            place := f"heads.places.{clicks}",
             f"{kind} heads on a plane, those that look at the same words near each other",
+            on_select=lambda: _choose(page, place, heads),
+            selection_mode="points",
         )
 
 
@@ -111,9 +153,7 @@ def chosen_head(page: Page, found: Measured) -> None:
         title = EVERY[rule.metric].title.lower()
         facts = [f"{rule.name}: {title} is {own}, at least {rule.least:.0%}; with random weights {random}"]
     value, low, high = found.with_interval(kind, state["metric"])
-    words = f"{EVERY[state['metric']].title}: {_number(state['metric'], float(value[layer, head]))}"
-    if low is not None and high is not None:
-        words += f", 95% interval {low[layer, head]:.3f} to {high[layer, head]:.3f}".replace("-", "−")
+    words = f"{EVERY[state['metric']].title}: {_told(state['metric'], value, low, high, (layer, head))}"
     control = found.control(kind, state["metric"])
     if control is not None:
         words += f"; with random weights {_number(state['metric'], float(control[layer, head]))}"
@@ -141,6 +181,8 @@ def _sentence(page: Page, source: str, target: str, key: str, note: str = "") ->
             layer=state["layer"],
             head=state["head"],
             rows="input",
+            hyp=1,
+            node="",
         )
 
 
