@@ -9,6 +9,7 @@ from atlas.ui import keys
 from atlas.ui.attention.choice import HEAD, KIND, LAYER, show_new_notices
 from atlas.ui.heads.measured import EVERY, measured
 from atlas.ui.heads.sections import chosen_head, maths, pictures, search, table
+from atlas.ui.heads.sentences import sentences_of
 from atlas.ui.page import open_page
 
 page = open_page(
@@ -65,12 +66,18 @@ with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         **state.widget("minus"),
     )
 st.caption(
-    f"{len(found.heads.sentences):,} held-out sentences of {found.heads.corpus}."
+    f"{found.heads.sentences:,} held-out sentences of {found.heads.corpus}."
     + (" Costs were not measured with random weights." if uncontrolled else "")
     + ("" if found.costs else f" Costs were not measured; measure with: atlas heads {page.model.name}")
 )
 pictures(page, found)
-chosen_head(page, found)
-search(page, found)
+try:
+    sentences = sentences_of(page, found)
+except AtlasError as error:
+    page.complain(error)
+else:
+    chosen_head(page, found, sentences)
+    st.caption(sentences.note)
+    search(page, sentences)
 table(page, found)
 maths()

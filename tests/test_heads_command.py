@@ -10,11 +10,12 @@ from typer.testing import CliRunner, Result
 
 from atlas.analysis.heads import record
 from atlas.analysis.heads.record import HeadAtlas
+from atlas.analysis.heads.sample import sample_of
 from atlas.checkpoint import Bundle, load_bundle, save_bundle
 from atlas.cli import app
 from atlas.commands.heads import STAGES
 from atlas.measurements import load_measurement
-from atlas.text.corpora import split_of
+from atlas.text.corpora import Pair, split_of
 from atlas.text.tokenizer import Tokenizer
 from tests.conftest import tiny_model
 from tests.training.small import settings
@@ -46,7 +47,9 @@ def test_metrics_are_measured_on_the_test_side_and_kept(bundle: Path) -> None:
     kept = load_measurement(bundle, "heads", load_bundle(bundle).hash)
     assert kept is not None
     found = HeadAtlas.from_measurement(kept)
-    assert found.sentences == tuple(TEST)
+    pairs = [Pair(*pair) for pair in TEST]
+    assert found.sentences == len(TEST)
+    assert found.digest == sample_of(load_bundle(bundle).tokenizer, "any", pairs).digest
     assert told["metrics"]["cross.coverage"] == found.values("cross", "coverage").tolist()
     assert not (bundle / "measurements" / "head_costs.npz").exists()
 

@@ -74,7 +74,7 @@ def run(
     for stage in _chosen(only):
         module: Any = import_module(f"atlas.analysis.heads.{STAGES[stage]}")
         kept = None if restart else load_measurement(engine.folder, module.NAME, engine.hash)
-        if kept is not None:
+        if kept is not None and kept.command == sample.command(engine.name):
             tell(f"{stage}: already measured")
             found[stage] = kept
             continue

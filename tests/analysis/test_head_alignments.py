@@ -128,7 +128,7 @@ def test_measured_stored_and_read(tiny_bundle, tmp_path, monkeypatch):
 
     monkeypatch.setattr(alignments, "silver_of", by_place)
     engine = Engine.load(tiny_bundle)
-    sample = sample_of(load_bundle(tiny_bundle), "tiny", PAIRS, training=PAIRS[:2])
+    sample = sample_of(load_bundle(tiny_bundle).tokenizer, "tiny", PAIRS, training=PAIRS[:2])
     done = []
     measured = alignments.measure(
         engine, sample, work=tmp_path / "work", report=lambda *numbers: done.append(numbers)
@@ -156,7 +156,7 @@ def test_measured_stored_and_read(tiny_bundle, tmp_path, monkeypatch):
 
 
 def test_a_sample_without_training_is_refused(tiny_bundle, tmp_path):
-    sample = sample_of(load_bundle(tiny_bundle), "tiny", PAIRS)
+    sample = sample_of(load_bundle(tiny_bundle).tokenizer, "tiny", PAIRS)
     with pytest.raises(AlignmentError, match="pairs of training"):
         alignments.measure(Engine.load(tiny_bundle), sample, work=tmp_path)
 

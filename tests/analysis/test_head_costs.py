@@ -10,7 +10,8 @@ import torch
 
 from atlas.analysis.ablation import HeadChange, make_edits
 from atlas.analysis.heads import costs
-from atlas.analysis.heads.costs import HeadCosts, Prepared
+from atlas.analysis.heads.costs import HeadCosts
+from atlas.analysis.heads.reading import batches
 from atlas.analysis.heads.sample import HeldOut, sample_of
 from atlas.analysis.passes import forced_pass
 from atlas.checkpoint import Bundle
@@ -33,7 +34,7 @@ def engine(tokenizer: Tokenizer) -> Engine:
 @pytest.fixture
 def sample(engine: Engine) -> HeldOut:
     pairs = [Pair(source, target) for source, target in zip(ENGLISH, FRENCH, strict=True)]
-    return sample_of(engine.bundle, "ours", pairs)
+    return sample_of(engine.tokenizer, "ours", pairs)
 
 
 def loss_of(engine: Engine, source: tuple[int, ...], target: tuple[int, ...], edits=None) -> float:
@@ -46,7 +47,7 @@ def loss_of(engine: Engine, source: tuple[int, ...], target: tuple[int, ...], ed
 
 
 def test_losses_are_those_of_each_sentence_alone(engine: Engine, sample: HeldOut) -> None:
-    prepared = Prepared.of(sample, engine.model.device)
+    prepared = batches(sample, engine.model.device)
     without = [("cross", 1, 2), ("encoder", 0, 1)]
     for heads in ([], without):
         edits = make_edits([HeadChange(*head, 0.0) for head in heads])
@@ -61,7 +62,7 @@ def test_losses_are_those_of_each_sentence_alone(engine: Engine, sample: HeldOut
 
 
 def test_importance_is_the_slope_of_a_gate_by_finite_differences(engine: Engine, sample: HeldOut) -> None:
-    prepared = Prepared.of(sample, engine.model.device)
+    prepared = batches(sample, engine.model.device)
     found = costs.importance(engine.model, prepared)
     model = engine.model.double()
     step = 1e-4
@@ -90,7 +91,7 @@ def test_importance_is_the_slope_of_a_gate_by_finite_differences(engine: Engine,
 
 def test_importance_leaves_no_gradient_behind(engine: Engine, sample: HeldOut) -> None:
     before = {name: value.clone() for name, value in engine.model.state_dict().items()}
-    costs.importance(engine.model, Prepared.of(sample, engine.model.device))
+    costs.importance(engine.model, batches(sample, engine.model.device))
     assert all(parameter.grad is None for parameter in engine.model.parameters())
     assert all(torch.equal(before[name], value) for name, value in engine.model.state_dict().items())
 
@@ -162,7 +163,7 @@ def test_the_measurement_holds_every_head_and_goes_on_after_a_stop(
     assert len(calls) == 6 + 1 + len(heads) - 4, "the heads that were done are not run again"
     assert seen == [(number, len(heads)) for number in range(len(heads))]
     found = HeadCosts.from_measurement(measured)
-    prepared = Prepared.of(sample, engine.model.device)
+    prepared = batches(sample, engine.model.device)
     tokens = sum(map(len, sample.target_ids))
     whole = costs.sentence_losses(engine.model, prepared).sum()
     assert measured.facts["loss"] == pytest.approx(whole / tokens)

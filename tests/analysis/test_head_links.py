@@ -11,7 +11,7 @@ from atlas.analysis.heads.sample import sample_of
 from atlas.analysis.passes import forced_pass
 from atlas.checkpoint import load_bundle
 from atlas.engine import Engine
-from atlas.measurements import Measurement, load_measurement, save_measurement
+from atlas.measurements import load_measurement, save_measurement
 from atlas.text.corpora import Pair
 
 SOURCES = [["The", "dog", "saw", "It", ".", "</s>"], ["it", "ran", "</s>"]]
@@ -29,8 +29,7 @@ def made() -> Links:
         "cross.key": np.array([0, 1, 2, 0, 1], np.uint8).reshape(1, 1, -1),
         "cross.weight": np.array([255, 204, 153, 102, 51], np.uint8).reshape(1, 1, -1),
     }
-    facts = {"source_words": SOURCES, "target_words": TARGETS}
-    return Links.from_measurement(Measurement("head_links", "hash", "atlas heads x", facts, arrays))
+    return Links(arrays, SOURCES, TARGETS)
 
 
 def places(found) -> list[tuple[int, int, int]]:
@@ -86,11 +85,14 @@ def test_measured_links_are_the_largest_weights_of_single_passes(tiny_bundle, tm
         Pair("A man.", "Un homme."),
     ]
     engine = Engine.load(tiny_bundle)
-    sample = sample_of(load_bundle(tiny_bundle), "tiny", pairs)
+    sample = sample_of(load_bundle(tiny_bundle).tokenizer, "tiny", pairs)
     save_measurement(tmp_path, links.measure(engine, sample, work=tmp_path))
     stored = load_measurement(tmp_path, "head_links", engine.hash)
     assert stored is not None
-    found = Links.from_measurement(stored)
+    found = Links.of(stored, sample, engine.tokenizer)
+    assert not any("dog" in str(value) for value in stored.facts.values()), "no sentence is kept"
+    with pytest.raises(SearchError, match="measured on other sentences"):
+        Links.of(stored, sample_of(engine.tokenizer, "tiny", pairs[:2]), engine.tokenizer)
     start = dict.fromkeys(("encoder", "decoder", "cross"), 0)
     for number, (source, target) in enumerate(zip(sample.source_ids, sample.target_ids, strict=True)):
         taken = forced_pass(engine.model, list(source), list(target[:-1]), wanted=("weights",))

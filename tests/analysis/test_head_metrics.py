@@ -144,8 +144,7 @@ def sample(tokenizer: Tokenizer, numbers: list[int]) -> HeldOut:
         pairs,
         tuple((*sources[n], END_ID) for n in numbers),
         tuple((*targets[n], END_ID) for n in numbers),
-        Counter(token for row in sources for token in row),
-        Counter(token for row in targets for token in row),
+        tuple(Pair(*both) for both in zip(ENGLISH, FRENCH, strict=True)),
     )
 
 
@@ -174,7 +173,8 @@ def test_numbers_of_a_pass_are_those_of_loops_over_its_weights(tokenizer: Tokeni
         assert found["encoder"].mean("confidence")[1, head] == pytest.approx(confidence, abs=1e-5)
         before = np.mean([rows[q, q - 1] for q in words if q])
         assert found["encoder"].mean("offset_-1")[1, head] == pytest.approx(before, abs=1e-5)
-        counts = [chosen.source_counts[token] for token in source[:-1]]
+        seen = Counter(token for text in ENGLISH for token in tokenizer.encode(text))
+        counts = [seen[token] for token in source[:-1]]
         rare = np.mean([counts[rows[q, :-1].argmax()] == min(counts) for q in words])
         assert found["encoder"].mean("rare")[1, head] == pytest.approx(rare)
     masked = done["decoder.0.self.weights"]  # (H, T, T), the start token first

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from atlas.analysis.heads import costs, pruning
-from atlas.analysis.heads.costs import HeadCosts, Prepared
+from atlas.analysis.heads.costs import HeadCosts
 from atlas.analysis.heads.pruning import ORDERS, RANDOM, Pruning, in_scope, orders_of, points_of
+from atlas.analysis.heads.reading import batches
 from atlas.analysis.heads.sample import HeldOut, sample_of
 from atlas.analysis.position_models import bleu_of, sentence_counts
 from atlas.checkpoint import load_bundle
@@ -34,7 +35,7 @@ def engine(tiny_bundle: Path, tmp_path: Path) -> Engine:
 @pytest.fixture
 def sample(engine: Engine) -> HeldOut:
     pairs = [Pair(source, target) for source, target in zip(ENGLISH, FRENCH, strict=True)]
-    return sample_of(engine.bundle, "ours", pairs)
+    return sample_of(engine.tokenizer, "ours", pairs)
 
 
 def test_points_go_from_all_to_none() -> None:
@@ -77,7 +78,7 @@ def test_every_curve_begins_whole_and_the_last_points_of_all_orders_are_one(
             assert curve.loss[-1] == found.curve(scope, "cost").loss[-1]
             assert (curve.bleu_low <= curve.bleu_high).all()
     half = [in_scope(engine.model, "cross")[n] for n in found.order("cross", "gradient")[:4]]
-    expected = costs.sentence_losses(engine.model, Prepared.of(sample, engine.model.device), half)[:5].sum()
+    expected = costs.sentence_losses(engine.model, batches(sample, engine.model.device), half)[:5].sum()
     tokens = sum(len(ids) for ids in sample.target_ids[:5])
     assert found.curve("cross", "gradient").loss[1] == pytest.approx(expected / tokens, abs=1e-4)
     drawn = [found.curve("all", f"random.{number + 1}").bleu for number in range(RANDOM)]

@@ -9,13 +9,20 @@ from typing import Any
 
 import numpy as np
 import pytest
+import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from atlas import bundles
-from atlas.measurements import load_measurement
+from atlas.analysis.heads import links, record
+from atlas.analysis.heads.sample import held_out
+from atlas.checkpoint import Bundle, save_bundle
+from atlas.engine import Engine
+from atlas.measurements import load_measurement, save_measurement
+from atlas.text.tokenizer import Tokenizer
 from tests.app.conftest import html_of, open_page
-from tests.conftest import ENGLISH
+from tests.conftest import ENGLISH, tiny_model
 from tests.heads_sample import measured_copy
+from tests.training.small import settings
 
 Open = Callable[..., AppTest]
 
@@ -123,3 +130,31 @@ def test_what_was_looked_at_before_does_not_follow_a_sentence(open_heads: Open) 
     next(one for one in test.button if one.key and one.key.startswith("heads.typical.")).click().run()
     assert test.title[0].value == "Attention"
     assert "is not here" not in html_of(test)
+
+
+def test_the_sentences_are_those_of_the_corpus_where_it_is_here(
+    tokenizer: Tokenizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = [(f"The cat saw {number} dogs today.", f"Le chat a vu {number} chiens.") for number in range(400)]
+    corpus = tmp_path / "pairs.tsv"
+    corpus.write_text("".join(f"{left}\t{right}\n" for left, right in lines), encoding="utf-8")
+    made = Bundle("small", "en", "fr", tiny_model(tokenizer), tokenizer)
+    made.training = {"config": settings(corpus).to_dict()}
+    path = tmp_path / "all" / "small"
+    path.parent.mkdir()
+    save_bundle(made, path)
+    engine = Engine.load(path, "cpu")
+    sample = held_out(engine.bundle)
+    for stage in (record, links):
+        save_measurement(path, stage.measure(engine, sample, work=tmp_path))
+    monkeypatch.setenv(bundles.ENVIRONMENT, str(path.parent))
+    shown = open_page("heads", text=ENGLISH[0], beam="2", limit="8", **{"from": "dogs"})
+    assert not shown.exception
+    assert any(f"{len(sample)} held-out sentences of" in one.value for one in shown.caption)
+    assert "dogs today. → Le chat a vu" in html_of(shown)
+    st.cache_resource.clear()
+    corpus.write_text("".join(f"{left}!\t{right}\n" for left, right in lines), encoding="utf-8")
+    other = open_page("heads", text=ENGLISH[0], beam="2", limit="8")
+    assert not other.exception
+    assert any("sentences of our own are shown" in one.value for one in other.caption)
+    assert any("is another than the one that was measured" in one.value for one in other.caption)

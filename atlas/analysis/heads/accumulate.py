@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import get_args
 
 import numpy as np
 import torch
@@ -14,17 +13,15 @@ from torch import Tensor
 
 from atlas.analysis.heads.distances import divergences
 from atlas.analysis.heads.metrics import View, measure
+from atlas.analysis.heads.reading import KINDS, Batch, attention, batches
 from atlas.analysis.heads.sample import HeldOut
-from atlas.model.recorder import Recorder
+from atlas.model.attention import causal_mask
 from atlas.model.transformer import Transformer
-from atlas.text.batches import pad
-from atlas.text.tokenizer import PAD_ID, SPECIAL_IDS, START_ID, Tokenizer
+from atlas.text.tokenizer import PAD_ID, SPECIAL_IDS, Tokenizer
 from atlas.trace.pieces import decode_pieces
 from atlas.trace.views import Kind
 
 Floats = NDArray[np.float64]
-KINDS: tuple[Kind, ...] = get_args(Kind)
-_BATCH = 32
 
 
 @dataclass(frozen=True)
@@ -55,11 +52,10 @@ class Gathered:
 class _Tokens:
     """What metrics need to know of the tokens of one side."""
 
-    def __init__(self, tokenizer: Tokenizer, counts: Mapping[int, int]) -> None:
+    def __init__(self, tokenizer: Tokenizer, training: Sequence[str]) -> None:
         size = len(tokenizer)
-        self.counts = torch.zeros(size)
-        for token, count in counts.items():
-            self.counts[token] = count
+        seen = [token for row in tokenizer.encode_batch(training) for token in row]
+        self.counts = torch.from_numpy(np.bincount(seen, minlength=size)).float()
         self.special = torch.zeros(size, dtype=torch.bool)
         self.special[list(SPECIAL_IDS)] = True
         self.punctuation = torch.tensor(
@@ -86,15 +82,19 @@ def gather(
     Args:
         report: called with the sentences done and all of them.
     """
-    sides = _Tokens(tokenizer, sample.source_counts), _Tokens(tokenizer, sample.target_counts)
-    order = np.argsort([len(ids) for ids in sample.source_ids], kind="stable")
+    sides = (
+        _Tokens(tokenizer, [pair.source for pair in sample.training]),
+        _Tokens(tokenizer, [pair.target for pair in sample.training]),
+    )
     sums: dict[tuple[Kind, str], Floats] = {}
     counts: dict[tuple[Kind, str], Floats] = {}
     apart: dict[Kind, Tensor] = {}
     rows: dict[Kind, int] = dict.fromkeys(KINDS, 0)
     done = 0
-    for numbers in (order[start : start + _BATCH] for start in range(0, len(order), _BATCH)):
-        for kind, weights, view in _read(model, sample, numbers.tolist(), sides):
+    for batch in batches(sample, model.device):
+        numbers = batch.numbers
+        for kind, weights in attention(model, batch).items():
+            view = _view(batch, kind, sides, model.config.causal)
             number = len(sample), *weights.shape[1:3]
             for layer in range(weights.shape[1]):
                 for metric, (total, count) in measure(weights[:, layer], view).items():
@@ -106,7 +106,7 @@ def gather(
             rows[kind] += int(view.queries.sum())
         done += len(numbers)
         if report is not None:
-            report(done, len(order))
+            report(done, len(sample))
     return {
         kind: Gathered(
             {metric: value for (of, metric), value in sums.items() if of == kind},
@@ -117,44 +117,23 @@ def gather(
     }
 
 
-@torch.inference_mode()
-def _read(
-    model: Transformer, sample: HeldOut, numbers: Sequence[int], sides: tuple[_Tokens, _Tokens]
-) -> Iterator[tuple[Kind, Tensor, View]]:
-    """Weights ``(B, L, H, Q, K)`` and the view of each kind, for the sentences of the given numbers."""
-    device = model.device
-    source = pad([list(sample.source_ids[n]) for n in numbers]).to(device)
-    target = pad([[START_ID, *sample.target_ids[n][:-1]] for n in numbers]).to(device)
-    there, read = source != PAD_ID, target != PAD_ID
-    recorder = Recorder(("weights",))
-    model(source, there, target, recorder)
-    sizes = {"encoder": model.config.encoder_layers, "decoder": model.config.decoder_layers}
-    causal = torch.ones(target.shape[1], target.shape[1], dtype=torch.bool, device=device).tril()
-    for kind in KINDS:
-        cross = kind == "cross"
-        asked, answers = (source if kind == "encoder" else target), (target if kind == "decoder" else source)
-        query_side, key_side = sides[kind != "encoder"], sides[kind == "decoder"]
-        side, block = ("decoder", "cross") if cross else (kind, "self")
-        layers = recorder.layers(side, block, "weights", sizes[side])
-        queries = (asked != PAD_ID) & ~query_side.special.to(device)[asked]
-        visible = (answers != PAD_ID)[:, None].expand(-1, asked.shape[1], -1)
-        if kind == "decoder":
-            visible = visible & causal
-        yield (
-            kind,
-            torch.stack(list(layers), dim=1),
-            View(
-                queries=queries,
-                visible=visible,
-                place=_diagonal(read, there)
-                if cross
-                else torch.arange(asked.shape[1]).expand(asked.shape).to(device),
-                special=key_side.special.to(device)[answers],
-                punctuation=key_side.punctuation.to(device)[answers],
-                counts=key_side.counts.to(device)[answers],
-                cross=cross,
-            ),
-        )
+def _view(batch: Batch, kind: Kind, sides: tuple[_Tokens, _Tokens], causal: bool) -> View:
+    """What the metrics need to know of one kind of attention of a batch."""
+    asked, answers = batch.queries(kind), batch.keys(kind)
+    queries, keys = sides[kind != "encoder"], sides[kind == "decoder"]
+    visible = (answers != PAD_ID)[:, None].expand(-1, asked.shape[1], -1)
+    if kind == "decoder" and causal:
+        visible = visible & causal_mask(asked.shape[1], asked.shape[1], asked.device)
+    own = torch.arange(asked.shape[1], device=asked.device).expand(asked.shape)
+    return View(
+        queries=(asked != PAD_ID) & ~queries.special.to(asked.device)[asked],
+        visible=visible,
+        place=_diagonal(asked != PAD_ID, answers != PAD_ID) if kind == "cross" else own,
+        special=keys.special.to(asked.device)[answers],
+        punctuation=keys.punctuation.to(asked.device)[answers],
+        counts=keys.counts.to(asked.device)[answers],
+        cross=kind == "cross",
+    )
 
 
 def _diagonal(read: Tensor, there: Tensor) -> Tensor:

@@ -20,7 +20,6 @@ rate of linking by place alone.
 
 from __future__ import annotations
 
-import os
 import re
 import zipfile
 from collections.abc import Callable, Iterable, Sequence
@@ -32,19 +31,18 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
+from atlas.analysis.heads.costs import write_whole
+from atlas.analysis.heads.reading import attention, batches
 from atlas.analysis.heads.sample import HeldOut
 from atlas.analysis.heads.subject import Subject
 from atlas.analysis.pronouns import untrained
 from atlas.errors import AtlasError
 from atlas.measurements import Measurement
-from atlas.model.recorder import Recorder
 from atlas.model.transformer import Transformer
-from atlas.text.batches import pad
 from atlas.text.corpora import Pair
-from atlas.text.tokenizer import PAD_ID, SPECIAL_IDS, START_ID, Tokenizer
+from atlas.text.tokenizer import SPECIAL_IDS, Tokenizer
 from atlas.trace.pieces import label_tokens
 
 NAME = "head_alignments"
@@ -52,7 +50,6 @@ ALIGNER = "eflomal 2.0.0"
 MOST_TRAINING = 100_000
 """Pairs of training that the aligner reads; of more, evenly spaced ones."""
 READOUTS = ("predict", "read")
-_BATCH = 32
 _WORD = re.compile(r"\w+'(?=\w)|\w+|[^\w\s]")
 
 Link = tuple[int, int]
@@ -179,7 +176,6 @@ def links_of(
     return np.where(counts[:, 0] > 0, between.argmax(-1), -1)
 
 
-@torch.inference_mode()
 def error_rates(
     model: Transformer,
     tokenizer: Tokenizer,
@@ -188,30 +184,26 @@ def error_rates(
     report: Callable[[int], None] = lambda done: None,
 ) -> dict[str, NDArray[np.float32]]:
     """The alignment error rate of every cross head, ``(L, H)`` by read-out."""
-    found: dict[str, list[NDArray[np.int64]]] = {readout: [] for readout in READOUTS}
-    for start in range(0, len(sample), _BATCH):
-        numbers = range(start, min(start + _BATCH, len(sample)))
-        source = pad([sample.source_ids[n] for n in numbers]).to(model.device)
-        read = pad([[START_ID, *sample.target_ids[n][:-1]] for n in numbers]).to(model.device)
-        recorder = Recorder(("weights",))
-        model(source, source != PAD_ID, read, recorder)
-        layers = recorder.layers("decoder", "cross", "weights", model.config.decoder_layers)
-        weights = torch.stack(list(layers), dim=1).float().cpu().numpy()
-        for row, number in enumerate(numbers):
+    found: dict[str, dict[int, NDArray[np.int64]]] = {readout: {} for readout in READOUTS}
+    done = 0
+    for batch in batches(sample, model.device):
+        weights = attention(model, batch)["cross"].float().cpu().numpy()
+        for row, number in enumerate(batch.numbers.tolist()):
             ids, answer, pair = sample.source_ids[number], sample.target_ids[number], sample.pairs[number]
             sources = pieces_of(tokenizer, ids, pair.source)
             targets = pieces_of(tokenizer, answer, pair.target)
             for readout, links in found.items():
                 seen = weights[row, :, :, : len(answer), : len(ids)]
-                links.append(links_of(seen, sources, targets, readout))
-        report(numbers[-1] + 1)
+                links[number] = links_of(seen, sources, targets, readout)
+        done += len(batch.numbers)
+        report(done)
     shape = model.config.decoder_layers, model.config.heads
     rates = {readout: np.zeros(shape, np.float32) for readout in READOUTS}
     for readout, sentences in found.items():
         for place in np.ndindex(shape):
             linked = (
                 frozenset((int(s), t) for t, s in enumerate(sentence[place]) if s >= 0)
-                for sentence in sentences
+                for _, sentence in sorted(sentences.items())
             )
             rates[readout][place] = aer(linked, silver)
     return rates
@@ -234,7 +226,7 @@ def unpack(sure: NDArray[np.uint16], rest: NDArray[np.uint16], sentences: int) -
 
 def _kept(work: Path, sample: HeldOut, training: Sequence[Pair]) -> list[Silver]:
     """:func:`silver_of` the sample, from ``work`` where an earlier run left it there."""
-    file, partial = work / "silver.npz", work / "silver.new"
+    file = work / "silver.npz"
     if file.is_file():
         try:
             with np.load(file, allow_pickle=False) as stored:
@@ -242,10 +234,7 @@ def _kept(work: Path, sample: HeldOut, training: Sequence[Pair]) -> list[Silver]
         except (OSError, ValueError, KeyError, IndexError, EOFError, zipfile.BadZipFile) as error:
             raise AlignmentError(f"{file}: cannot be read ({error}); run again with --restart") from error
     silver = silver_of(sample.pairs, training)
-    work.mkdir(parents=True, exist_ok=True)
-    with partial.open("wb") as out:
-        np.savez(out, sure=pack(s.sure for s in silver), rest=pack(s.possible - s.sure for s in silver))
-    os.replace(partial, file)
+    write_whole(file, sure=pack(s.sure for s in silver), rest=pack(s.possible - s.sure for s in silver))
     return silver
 
 
@@ -285,7 +274,7 @@ def measure(
         "training": len(training),
         "diagonal": aer((diagonal(*both) for both in counts), silver),
     }
-    return Measurement(NAME, engine.hash, f"atlas heads {engine.name} --only alignments", facts, arrays)
+    return Measurement(NAME, engine.hash, sample.command(engine.name), facts, arrays)
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from atlas.analysis.ablation import HeadChange, make_edits
-from atlas.analysis.heads.accumulate import KINDS
+from atlas.analysis.heads.kept import Kept
+from atlas.analysis.heads.reading import KINDS, Batch, batches, layers_of, read
 from atlas.analysis.heads.sample import HeldOut
 from atlas.analysis.heads.subject import Subject
 from atlas.analysis.position_models import bleu_of, sentence_counts
@@ -32,8 +33,7 @@ from atlas.decoding.edited import Edited
 from atlas.measurements import Measurement
 from atlas.model.recorder import Recorder, point
 from atlas.model.transformer import Transformer
-from atlas.text.batches import pad
-from atlas.text.tokenizer import PAD_ID, START_ID
+from atlas.text.tokenizer import PAD_ID
 from atlas.trace.views import Kind
 
 NAME = "head_costs"
@@ -45,70 +45,48 @@ _BATCH = 64
 
 def heads_of(model: Transformer) -> list[Head]:
     """Every head of a model: kind, layer and head, from 0."""
-    layers = {
-        "encoder": model.config.encoder_layers,
-        "decoder": model.config.decoder_layers,
-        "cross": model.config.decoder_layers,
-    }
     number = model.config.heads
-    return [(kind, layer, head) for kind in KINDS for layer in range(layers[kind]) for head in range(number)]
+    return [
+        (kind, layer, head)
+        for kind, layers in layers_of(model).items()
+        for layer in range(layers)
+        for head in range(number)
+    ]
 
 
-@dataclass(frozen=True)
-class Prepared:
-    """A sample in padded batches of sentences of about equal length.
-
-    Attributes:
-        batches: source ``(B, S)``, target that is read ``(B, T)``, target that is predicted ``(B, T)``.
-        numbers: of the sentences in each batch.
-    """
-
-    batches: tuple[tuple[Tensor, Tensor, Tensor], ...]
-    numbers: tuple[NDArray[np.int64], ...]
-
-    @classmethod
-    def of(cls, sample: HeldOut, device: torch.device) -> Prepared:
-        """Sort and pad."""
-        order = np.argsort([len(ids) for ids in sample.target_ids], kind="stable")
-        parts = [order[start : start + _BATCH] for start in range(0, len(order), _BATCH)]
-        batches = []
-        for part in parts:
-            source = pad([sample.source_ids[n] for n in part]).to(device)
-            read = pad([[START_ID, *sample.target_ids[n][:-1]] for n in part]).to(device)
-            batches.append((source, read, pad([sample.target_ids[n] for n in part]).to(device)))
-        return cls(tuple(batches), tuple(parts))
-
-
-def sentence_losses(model: Transformer, prepared: Prepared, without: Iterable[Head] = ()) -> Floats:
+def sentence_losses(model: Transformer, prepared: Sequence[Batch], without: Iterable[Head] = ()) -> Floats:
     """Loss of each sentence with some heads removed, nats summed over its target tokens: ``(N,)``."""
     edits = make_edits([HeadChange(*head, 0.0) for head in without])
-    found = np.zeros(sum(map(len, prepared.numbers)))
+    found = np.zeros(sum(len(batch.numbers) for batch in prepared))
     with torch.inference_mode():
-        for (source, read, answer), numbers in zip(prepared.batches, prepared.numbers, strict=True):
-            recorder = Recorder((), edits) if edits else None
-            logits = model(source, source != PAD_ID, read, recorder)
-            loss = torch.nn.functional.cross_entropy(
-                logits.float().transpose(1, 2), answer, ignore_index=PAD_ID, reduction="none"
-            )
-            found[numbers] = loss.sum(-1).double().cpu().numpy()
+        for batch in prepared:
+            loss = _losses(model, batch, Recorder((), edits) if edits else None)
+            found[batch.numbers] = loss.double().cpu().numpy()
     return found
 
 
-def importance(model: Transformer, prepared: Prepared) -> dict[Kind, Floats]:
+def _losses(model: Transformer, batch: Batch, recorder: Recorder | None) -> Tensor:
+    """``(B,)``, nats summed over the target tokens of each sentence."""
+    logits = read(model, batch, recorder).float().transpose(1, 2)
+    return torch.nn.functional.cross_entropy(logits, batch.answer, ignore_index=PAD_ID, reduction="none").sum(
+        -1
+    )
+
+
+def importance(model: Transformer, prepared: Sequence[Batch]) -> dict[Kind, Floats]:
     """Gradient importance (Michel et al. 2019, eq. 2): the mean over sentences of ``|dL / dg|`` at ``g = 1``,
     L the summed loss of the sentence and g a gate that multiplies the output of the head.
 
     Returns:
         by kind ``(L, H)``, nats.
     """
-    heads = heads_of(model)
-    layers = {kind: 1 + max(layer for of, layer, _ in heads if of == kind) for kind in KINDS}
+    layers = layers_of(model)
     totals = {kind: np.zeros((layers[kind], model.config.heads)) for kind in KINDS}
     count = 0
-    for source, read, answer in prepared.batches:
+    for batch in prepared:
         gates = {
             (kind, layer): torch.ones(
-                len(source), model.config.heads, 1, 1, device=source.device
+                len(batch.numbers), model.config.heads, 1, 1, device=model.device
             ).requires_grad_()
             for kind in KINDS
             for layer in range(layers[kind])
@@ -118,14 +96,11 @@ def importance(model: Transformer, prepared: Prepared) -> dict[Kind, Floats]:
             for (kind, layer), gate in gates.items()
         }
         with torch.enable_grad():
-            logits = model(source, source != PAD_ID, read, Recorder((), edits))
-            loss = torch.nn.functional.cross_entropy(
-                logits.float().transpose(1, 2), answer, ignore_index=PAD_ID, reduction="sum"
-            )
+            loss = _losses(model, batch, Recorder((), edits)).sum()
             slopes = torch.autograd.grad(loss, list(gates.values()))
         for (kind, layer), slope in zip(gates, slopes, strict=True):
             totals[kind][layer] += slope[:, :, 0, 0].abs().sum(0).double().cpu().numpy()
-        count += len(source)
+        count += len(batch.numbers)
     return {kind: total / count for kind, total in totals.items()}
 
 
@@ -138,15 +113,8 @@ def greedy(engine: Subject, sources: Sequence[Sequence[int]], without: Iterable[
 
 
 @dataclass(frozen=True)
-class HeadCosts:
+class HeadCosts(Kept):
     """The measurement ``head_costs``, to be asked."""
-
-    measurement: Measurement
-
-    @classmethod
-    def from_measurement(cls, measurement: Measurement) -> HeadCosts:
-        """Read what :func:`measure` wrote."""
-        return cls(measurement)
 
     def importance(self, kind: Kind) -> Floats:
         """``(L, H)`` gradient importance, nats a sentence."""
@@ -196,7 +164,7 @@ def measure(
         report: called with the heads done and all of them.
     """
     model, heads = engine.model, heads_of(engine.model)
-    prepared = Prepared.of(sample, model.device)
+    prepared = batches(sample, model.device, _BATCH)
     tokens = np.array([len(ids) for ids in sample.target_ids], dtype=np.float64)
     references = [pair.target for pair in sample.pairs]
     losses = sentence_losses(model, prepared)
@@ -231,7 +199,7 @@ def measure(
         "bleu": whole_bleu,
         "draws": DRAWS,
     }
-    return Measurement(NAME, engine.hash, f"atlas heads {engine.name}", facts, arrays)
+    return Measurement(NAME, engine.hash, sample.command(engine.name), facts, arrays)
 
 
 def write_whole(file: Path, **arrays: NDArray) -> None:

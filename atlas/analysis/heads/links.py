@@ -2,8 +2,8 @@
 
 The measurement ``head_links`` of a bundle. For each kind k with L layers of H heads, uint8 ``k.key`` and
 ``k.weight`` ``(L, H, N)`` over the N queries of all sentences one after the other: the strongest key and its
-weight in 255ths. Facts: ``source_words`` and ``target_words``, for each sentence and each of its tokens the
-word that it is part of (of target tokens those that the decoder reads, the start token first).
+weight in 255ths; of target tokens those that the decoder reads, the start token first. Facts: ``corpus``,
+``sentences`` and the ``digest`` of the sample; its sentences are not in it.
 """
 
 from __future__ import annotations
@@ -12,28 +12,24 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from atlas.analysis.english import PRONOUNS
-from atlas.analysis.heads.accumulate import KINDS
+from atlas.analysis.heads.reading import KINDS, attention, batches, layers_of
 from atlas.analysis.heads.sample import HeldOut
 from atlas.analysis.heads.subject import Subject
 from atlas.errors import AtlasError
 from atlas.measurements import Measurement
-from atlas.model.recorder import Recorder, point
-from atlas.text.batches import pad
-from atlas.text.tokenizer import PAD_ID, SPECIAL_IDS, START_ID, Tokenizer
+from atlas.text.tokenizer import SPECIAL_IDS, START_ID, Tokenizer
 from atlas.trace.pieces import label_tokens
 from atlas.trace.views import Kind
 from atlas.trace.words import word_groups
 
 NAME = "head_links"
 LONGEST_TEXT = 200
-_BATCH = 32
 _MARKS = re.compile(r"[^\w\s]+")
 CLASSES: Final[Mapping[str, Callable[[str], bool]]] = {
     "pronouns": lambda word: word in PRONOUNS,
@@ -99,19 +95,38 @@ def _wanted(text: str) -> Callable[[str], bool]:
 
 @dataclass(frozen=True)
 class Links:
-    """The measurement ``head_links``, to be searched."""
+    """The measurement ``head_links`` with the words of its sample, to be searched.
 
-    measurement: Measurement
+    Attributes:
+        arrays: of the measurement.
+        sources: for each sentence and each source token the word that it is part of.
+        targets: the same of the target tokens that the decoder reads.
+    """
+
+    arrays: Mapping[str, NDArray[Any]]
+    sources: Sequence[Sequence[str]]
+    targets: Sequence[Sequence[str]]
 
     @classmethod
-    def from_measurement(cls, measurement: Measurement) -> Links:
-        """Read what :func:`measure` wrote."""
-        return cls(measurement)
+    def of(cls, measurement: Measurement, sample: HeldOut, tokenizer: Tokenizer) -> Links:
+        """What :func:`measure` found in a sample.
+
+        Raises:
+            SearchError: it was measured on other sentences.
+        """
+        if measurement.facts["digest"] != sample.digest:
+            raise SearchError(
+                f"{measurement.name}: measured on other sentences than these of {sample.corpus}"
+            )
+        return cls(
+            measurement.arrays,
+            [words_of(tokenizer, ids) for ids in sample.source_ids],
+            [words_of(tokenizer, (START_ID, *ids[:-1])) for ids in sample.target_ids],
+        )
 
     def words(self, kind: Kind, sentence: int) -> tuple[Sequence[str], Sequence[str]]:
         """The word of each query and of each key."""
-        facts = self.measurement.facts
-        source, target = facts["source_words"][sentence], facts["target_words"][sentence]
+        source, target = self.sources[sentence], self.targets[sentence]
         return (source if kind == "encoder" else target), (target if kind == "decoder" else source)
 
     def search(
@@ -141,10 +156,10 @@ class Links:
             SearchError: the search names an unknown class.
         """
         asks, answers = _wanted(query), _wanted(key)
-        keys = self.measurement.arrays[f"{kind}.key"][layer, head]
-        weights = self.measurement.arrays[f"{kind}.weight"][layer, head].astype(np.float64) / 255
+        keys = self.arrays[f"{kind}.key"][layer, head]
+        weights = self.arrays[f"{kind}.weight"][layer, head].astype(np.float64) / 255
         found, start = [], 0
-        for sentence in range(len(self.measurement.facts["source_words"])):
+        for sentence in range(len(self.sources)):
             queries, sources = self.words(kind, sentence)
             for place, word in enumerate(queries):
                 weight, seen = float(weights[start + place]), int(keys[start + place])
@@ -167,7 +182,6 @@ def words_of(tokenizer: Tokenizer, ids: Sequence[int]) -> list[str]:
     return words
 
 
-@torch.inference_mode()
 def measure(
     engine: Subject,
     sample: HeldOut,
@@ -182,34 +196,32 @@ def measure(
         report: called with the sentences done and all of them.
     """
     del work
-    model, device = engine.model, engine.model.device
-    layers = {"encoder": model.config.encoder_layers, "decoder": model.config.decoder_layers}
-    parts: dict[str, list[NDArray[np.uint8]]] = {}
-    for start in range(0, len(sample), _BATCH):
-        numbers = range(start, min(start + _BATCH, len(sample)))
-        source = pad([sample.source_ids[n] for n in numbers]).to(device)
-        read = pad([[START_ID, *sample.target_ids[n][:-1]] for n in numbers]).to(device)
-        recorder = Recorder(("weights",))
-        model(source, source != PAD_ID, read, recorder)
-        for kind in KINDS:
-            asked = source if kind == "encoder" else read
-            side = "encoder" if kind == "encoder" else "decoder"
-            stacked = torch.stack(
-                [recorder.points[point(kind, layer, "weights")] for layer in range(layers[side])], dim=1
-            )
-            weight, key = (part.permute(0, 3, 1, 2)[asked != PAD_ID] for part in stacked.max(-1))  # (N, L, H)
-            packed = {"weight": (weight.float() * 255).round(), "key": key}
-            for name, values in packed.items():
-                parts.setdefault(f"{kind}.{name}", []).append(values.cpu().numpy().astype(np.uint8))
-        if report is not None:
-            report(numbers[-1] + 1, len(sample))
-    arrays = {name: np.concatenate(found).transpose(1, 2, 0).copy() for name, found in parts.items()}
-    facts = {
-        "corpus": sample.corpus,
-        "source_words": [words_of(engine.tokenizer, ids) for ids in sample.source_ids],
-        "target_words": [words_of(engine.tokenizer, (START_ID, *ids[:-1])) for ids in sample.target_ids],
+    layers, heads = layers_of(engine.model), engine.model.config.heads
+    lengths = {
+        "encoder": [len(ids) for ids in sample.source_ids],
+        "decoder": [len(ids) for ids in sample.target_ids],
+        "cross": [len(ids) for ids in sample.target_ids],
     }
-    return Measurement(NAME, engine.hash, f"atlas heads {engine.name}", facts, arrays)
+    starts = {kind: np.cumsum([0, *found]) for kind, found in lengths.items()}
+    arrays = {
+        f"{kind}.{name}": np.zeros((layers[kind], heads, starts[kind][-1]), np.uint8)
+        for kind in KINDS
+        for name in ("key", "weight")
+    }
+    done = 0
+    for batch in batches(sample, engine.model.device):
+        for kind, weights in attention(engine.model, batch).items():
+            weight, key = (part.cpu() for part in weights.max(-1))  # (B, L, H, Q)
+            for row, number in enumerate(batch.numbers.tolist()):
+                place = slice(starts[kind][number], starts[kind][number + 1])
+                count = lengths[kind][number]
+                arrays[f"{kind}.key"][..., place] = key[row, ..., :count]
+                arrays[f"{kind}.weight"][..., place] = (weight[row, ..., :count].float() * 255).round()
+        done += len(batch.numbers)
+        if report is not None:
+            report(done, len(sample))
+    facts = {"corpus": sample.corpus, "sentences": len(sample), "digest": sample.digest}
+    return Measurement(NAME, engine.hash, sample.command(engine.name), facts, arrays)
 
 
 def summary(measurement: Measurement) -> list[str]:

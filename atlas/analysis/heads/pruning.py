@@ -33,7 +33,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atlas.analysis.heads import costs
-from atlas.analysis.heads.costs import Floats, Head, HeadCosts, Prepared
+from atlas.analysis.heads.costs import Floats, Head, HeadCosts
+from atlas.analysis.heads.kept import Kept
+from atlas.analysis.heads.reading import Batch, batches
 from atlas.analysis.heads.sample import HeldOut
 from atlas.analysis.heads.subject import Subject
 from atlas.analysis.position_models import bleu_of, sentence_counts
@@ -80,15 +82,8 @@ class Curve:
 
 
 @dataclass(frozen=True)
-class Pruning:
+class Pruning(Kept):
     """The measurement ``pruning``, to be asked."""
-
-    measurement: Measurement
-
-    @classmethod
-    def from_measurement(cls, measurement: Measurement) -> Pruning:
-        """Read what :func:`measure` wrote."""
-        return cls(measurement)
 
     @property
     def sentences(self) -> int:
@@ -149,7 +144,7 @@ def measure(
         source_ids=sample.source_ids[:SENTENCES],
         target_ids=sample.target_ids[:SENTENCES],
     )
-    prepared = Prepared.of(short, engine.model.device)
+    prepared = batches(short, engine.model.device)
     tokens = sum(len(ids) for ids in short.target_ids)
     scopes = {scope: in_scope(engine.model, scope) for scope in SCOPES}
     total = sum(len(ORDERS) * len(points_of(len(heads))) for heads in scopes.values())
@@ -179,11 +174,11 @@ def measure(
         "scopes": list(SCOPES),
         "draws": costs.DRAWS,
     }
-    return Measurement(NAME, engine.hash, f"atlas heads {engine.name}", facts, arrays)
+    return Measurement(NAME, engine.hash, sample.command(engine.name), facts, arrays)
 
 
 def _point(
-    engine: Subject, sample: HeldOut, prepared: Prepared, without: Sequence[Head], work: Path
+    engine: Subject, sample: HeldOut, prepared: Sequence[Batch], without: Sequence[Head], work: Path
 ) -> tuple[float, NDArray[np.int64]]:
     """Summed loss and counts of every sentence without some heads; the same set is never run twice."""
     named = " ".join(sorted(f"{kind[0]}{layer}.{head}" for kind, layer, head in without))

@@ -3,7 +3,7 @@
 Arrays, float32, for each kind k (encoder, decoder, cross) with L layers of H heads: ``k.METRIC`` and
 ``k.METRIC.untrained`` ``(L, H)``, ``k.distances`` ``(L H, L H)`` mean Jensen-Shannon divergence in bits,
 ``k.places`` ``(L H, 2)``, and int16 ``k.typical`` ``(L, H, 5)``, sentence numbers, -1 where there are fewer.
-Facts: ``corpus``, ``sources`` and ``targets`` (the sentences), ``tokens``.
+Facts: ``corpus``, ``sentences``, the ``digest`` of the sample (its sentences are not in it), ``tokens``.
 """
 
 from __future__ import annotations
@@ -15,10 +15,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from atlas.analysis.heads.accumulate import KINDS, Gathered, gather
+from atlas.analysis.heads.accumulate import Gathered, gather
 from atlas.analysis.heads.distances import places
+from atlas.analysis.heads.kept import Kept
 from atlas.analysis.heads.metrics import DEFINITIONS
 from atlas.analysis.heads.names import Rule, applicable
+from atlas.analysis.heads.reading import KINDS
 from atlas.analysis.heads.sample import HeldOut
 from atlas.analysis.heads.subject import Subject
 from atlas.analysis.pronouns import untrained
@@ -33,15 +35,8 @@ Floats = NDArray[np.floating]
 
 
 @dataclass(frozen=True)
-class HeadAtlas:
+class HeadAtlas(Kept):
     """The measurement ``heads``, to be asked."""
-
-    measurement: Measurement
-
-    @classmethod
-    def from_measurement(cls, measurement: Measurement) -> HeadAtlas:
-        """Read what :func:`measure` wrote."""
-        return cls(measurement)
 
     def metrics(self, kind: Kind) -> tuple[str, ...]:
         """Ids of the metrics of a kind, in the order of :data:`~atlas.analysis.heads.metrics.DEFINITIONS`."""
@@ -86,21 +81,34 @@ class HeadAtlas:
         return str(self.measurement.facts["corpus"])
 
     @property
-    def sentences(self) -> tuple[tuple[str, str], ...]:
-        """Sentences and their translations."""
-        facts = self.measurement.facts
-        return tuple(zip(facts["sources"], facts["targets"], strict=True))
+    def sentences(self) -> int:
+        """How many were read."""
+        return int(self.measurement.facts["sentences"])
+
+    @property
+    def digest(self) -> str:
+        """Of the sample that was read."""
+        return str(self.measurement.facts["digest"])
 
 
-def _typical(found: Gathered, kind: Kind, long_enough: NDArray[np.bool_]) -> NDArray[np.int16]:
-    layers, heads = found.mean("confidence").shape
-    chosen = np.full((layers, heads, TYPICAL), -1, dtype=np.int16)
+def typical(found: Gathered, sample: HeldOut, rule: Rule | None, layer: int, head: int) -> list[int]:
+    """Numbers of the sentences in which a head does most what ``rule`` names it for (without a name: in
+    which it is most confident), best first, at most :data:`TYPICAL`.
+    """
+    scores = found.by_sentence(rule.metric if rule else "confidence")[:, layer, head]
+    long_enough = np.array([len(ids) >= LEAST_TOKENS for ids in sample.source_ids])
+    usable = np.flatnonzero(long_enough & np.isfinite(scores))
+    best: list[int] = usable[np.argsort(-scores[usable], kind="stable")][:TYPICAL].tolist()
+    return best
+
+
+def _all_typical(found: Gathered, sample: HeldOut, kind: Kind) -> NDArray[np.int16]:
     values = {metric: found.mean(metric) for metric in found.sums}
-    for layer, head in np.ndindex(layers, heads):
+    shape = values["confidence"].shape
+    chosen = np.full((*shape, TYPICAL), -1, dtype=np.int16)
+    for layer, head in np.ndindex(shape):
         rule = applicable(kind, {metric: float(value[layer, head]) for metric, value in values.items()})
-        scores = found.by_sentence(rule.metric if rule else "confidence")[:, layer, head]
-        usable = np.flatnonzero(long_enough & np.isfinite(scores))
-        best = usable[np.argsort(-scores[usable], kind="stable")][:TYPICAL]
+        best = typical(found, sample, rule, layer, head)
         chosen[layer, head, : len(best)] = best
     return chosen
 
@@ -125,7 +133,6 @@ def measure(
     random = gather(
         untrained(engine.model), engine.tokenizer, sample, lambda done, _: tell(len(sample) + done, total)
     )
-    long_enough = np.array([len(ids) >= LEAST_TOKENS for ids in sample.source_ids])
     arrays: dict[str, NDArray] = {}
     for kind in KINDS:
         for metric in trained[kind].sums:
@@ -133,17 +140,17 @@ def measure(
             arrays[f"{kind}.{metric}.untrained"] = random[kind].mean(metric).astype(np.float32)
         arrays[f"{kind}.distances"] = trained[kind].distances.astype(np.float32)
         arrays[f"{kind}.places"] = places(trained[kind].distances).astype(np.float32)
-        arrays[f"{kind}.typical"] = _typical(trained[kind], kind, long_enough)
+        arrays[f"{kind}.typical"] = _all_typical(trained[kind], sample, kind)
     facts = {
         "corpus": sample.corpus,
-        "sources": [pair.source for pair in sample.pairs],
-        "targets": [pair.target for pair in sample.pairs],
+        "sentences": len(sample),
+        "digest": sample.digest,
         "tokens": {
             "source": sum(map(len, sample.source_ids)),
             "target": sum(map(len, sample.target_ids)),
         },
     }
-    return Measurement(NAME, engine.hash, f"atlas heads {engine.name}", facts, arrays)
+    return Measurement(NAME, engine.hash, sample.command(engine.name), facts, arrays)
 
 
 def summary(measurement: Measurement) -> list[str]:

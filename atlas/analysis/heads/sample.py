@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from hashlib import sha256
 from pathlib import Path
 
 from atlas.checkpoint import Bundle
 from atlas.errors import AtlasError
 from atlas.text.corpora import Pair
-from atlas.text.tokenizer import END_ID
+from atlas.text.tokenizer import END_ID, Tokenizer
 from atlas.training.run import corpus_of, with_one_typography
 
+USUAL = 1000
+"""Sentences that are read unless another number is asked for."""
 MOST_TOKENS = 64
 """Pairs with more tokens on either side are left out."""
 
@@ -26,25 +28,34 @@ class HeldOut:
         pairs: N sentences and one translation each.
         source_ids: N rows of ids, the end mark last.
         target_ids: N rows of ids without the start token, the end mark last.
-        source_counts: id -> how often it stands in the source side of training; an id that is not there
-            stands nowhere.
-        target_counts: the same of the target side.
         training: the pairs that the model learnt from.
+        most: how many pairs were asked for.
     """
 
     corpus: str
     pairs: tuple[Pair, ...]
     source_ids: tuple[tuple[int, ...], ...]
     target_ids: tuple[tuple[int, ...], ...]
-    source_counts: Mapping[int, int] = field(default_factory=dict)
-    target_counts: Mapping[int, int] = field(default_factory=dict)
     training: tuple[Pair, ...] = field(default=(), repr=False)
+    most: int = USUAL
 
     def __len__(self) -> int:
         return len(self.pairs)
 
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the pairs: a measurement keeps this and no sentence, and another copy of the corpus can
+        be told from the one that was measured.
+        """
+        lines = (f"{pair.source}\t{pair.target}\n" for pair in self.pairs)
+        return sha256("".join(lines).encode()).hexdigest()
 
-def held_out(bundle: Bundle, source: Path | None = None, most: int = 1000) -> HeldOut:
+    def command(self, model: str) -> str:
+        """What measures the heads of a model on this sample."""
+        return f"atlas heads {model}" + ("" if self.most == USUAL else f" --sentences {self.most}")
+
+
+def held_out(bundle: Bundle, source: Path | None = None, most: int = USUAL) -> HeldOut:
     """The first ``most`` test pairs of the corpus that a bundle learnt from.
 
     Args:
@@ -54,21 +65,20 @@ def held_out(bundle: Bundle, source: Path | None = None, most: int = 1000) -> He
         AtlasError: the bundle does not name its corpus, or the corpus is not there or has no test sentences.
     """
     corpus = corpus_of(bundle, source)
-    return sample_of(bundle, corpus.name, corpus.test, most, corpus.train)
+    return sample_of(bundle.tokenizer, corpus.name, corpus.test, most, corpus.train)
 
 
 def sample_of(
-    bundle: Bundle, name: str, pairs: Sequence[Pair], most: int = 1000, training: Sequence[Pair] = ()
+    tokenizer: Tokenizer, name: str, pairs: Sequence[Pair], most: int = USUAL, training: Sequence[Pair] = ()
 ) -> HeldOut:
     """:func:`held_out` of pairs at hand.
 
     Args:
-        training: what the model learnt from; the counts are taken there.
+        training: what the model learnt from.
 
     Raises:
         AtlasError: none of them can be used.
     """
-    tokenizer = bundle.tokenizer
     kept: dict[str, tuple[Pair, tuple[int, ...], tuple[int, ...]]] = {}
     for pair in with_one_typography(pairs):
         if len(kept) == most:
@@ -82,6 +92,4 @@ def sample_of(
     if not kept:
         raise AtlasError(f"{name}: no test sentence of at most {MOST_TOKENS} tokens")
     found, sources, targets = zip(*kept.values(), strict=True)
-    sides = [pair.source for pair in training], [pair.target for pair in training]
-    counts = [Counter(token for row in tokenizer.encode_batch(side) for token in row) for side in sides]
-    return HeldOut(name, found, sources, targets, counts[0], counts[1], tuple(training))
+    return HeldOut(name, found, sources, targets, tuple(training), most)

@@ -14,11 +14,10 @@ from atlas.analysis.heads.alignments import HeadAlignments
 from atlas.analysis.heads.costs import NAME as COSTS
 from atlas.analysis.heads.costs import HeadCosts
 from atlas.analysis.heads.links import NAME as LINKS
-from atlas.analysis.heads.links import Links
 from atlas.analysis.heads.metrics import DEFINITIONS, Definition
 from atlas.analysis.heads.record import NAME as HEADS
 from atlas.analysis.heads.record import HeadAtlas
-from atlas.measurements import load_measurement
+from atlas.measurements import Measurement, load_measurement
 from atlas.trace.views import Kind
 from atlas.ui.models import SharedEngine
 
@@ -71,13 +70,13 @@ class Measured:
     Attributes:
         heads: what heads do.
         costs: what they are worth; None if that was not measured.
-        links: what they look at; None if that was not kept.
+        links: the measurement of what they look at; None if that was not kept.
         alignments: how well they align words; None if that was not measured.
     """
 
     heads: HeadAtlas
     costs: HeadCosts | None
-    links: Links | None
+    links: Measurement | None
     alignments: HeadAlignments | None = None
 
     def metrics(self, kind: Kind) -> tuple[str, ...]:
@@ -146,6 +145,6 @@ def measured(engine: SharedEngine) -> Measured | None:
     return Measured(
         HeadAtlas.from_measurement(heads),
         HeadCosts.from_measurement(costs) if costs else None,
-        Links.from_measurement(links) if links else None,
+        links,
         HeadAlignments.from_measurement(alignments) if alignments else None,
     )

@@ -11,9 +11,11 @@ from atlas.analysis.heads.names import RULES
 from atlas.errors import AtlasError
 from atlas.figures.head_table import head_table
 from atlas.figures.heads_map import clickable, heads_map
+from atlas.text.corpora import Pair
 from atlas.ui.chart import chart
 from atlas.ui.heads.measured import ALIGNMENT_DEFINITIONS, EVERY, Floats, Measured
-from atlas.ui.markup import notice, show_facts, show_sentence
+from atlas.ui.heads.sentences import Sentences
+from atlas.ui.markup import show_facts, show_sentence
 from atlas.ui.page import Page
 from atlas.ui.theme import is_dark
 
@@ -138,7 +140,7 @@ def table(page: Page, found: Measured) -> None:
     st.dataframe(frame.round(3), hide_index=True, width="stretch", height=280, key="heads.table")
 
 
-def chosen_head(page: Page, found: Measured) -> None:
+def chosen_head(page: Page, found: Measured, sentences: Sentences) -> None:
     """The numbers of one head beside random weights, and the sentences that are most typical of it."""
     state = page.state
     kind, layer, head = state["kind"], state["layer"] - 1, int(state["head"]) - 1
@@ -159,16 +161,15 @@ def chosen_head(page: Page, found: Measured) -> None:
         words += f"; with random weights {_number(state['metric'], float(control[layer, head]))}"
     show_facts([*facts, words])
     st.markdown("**Most typical sentences**")
-    typical = found.heads.typical(kind, layer, head)
+    typical = sentences.typical(found.heads, kind, layer, head)
     if not typical:
-        st.caption("No sentence of the sample is long enough.")
+        st.caption("No sentence is long enough.")
     for number in typical:
-        source, target = found.heads.sentences[number]
-        _sentence(page, source, target, f"heads.typical.{number}")
+        _sentence(page, sentences.sample.pairs[number], f"heads.typical.{number}")
 
 
-def _sentence(page: Page, source: str, target: str, key: str, note: str = "") -> None:
-    state = page.state
+def _sentence(page: Page, pair: Pair, key: str, note: str = "") -> None:
+    state, (source, target) = page.state, (pair.source, pair.target)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         opened = st.button("Open", key=key, help="This sentence and its reference in the Attention page")
         show_sentence(f"{note}{source} → {target}")
@@ -186,24 +187,21 @@ def _sentence(page: Page, source: str, target: str, key: str, note: str = "") ->
         )
 
 
-def search(page: Page, found: Measured) -> None:
+def search(page: Page, sentences: Sentences) -> None:
     """Sentences in which the chosen head looks from one word to another."""
     state = page.state
-    st.subheader("Search the corpus", anchor=False)
+    st.subheader("Search the sentences", anchor=False)
     st.caption(
         "Where does this head look from one word to another? Words, or [pronouns], [words], [punctuation], "
         "[control]; empty is anything. Rows are tokens that are read."
     )
-    if found.links is None:
-        notice(f"what heads look at was not kept; measure with: atlas heads {page.model.name} --only links")
-        return
     columns = st.columns(4)
     columns[0].text_input("From", **state.widget("from"))
     columns[1].text_input("To", **state.widget("to"))
     columns[2].number_input("Distance, at least", 0, 60, **state.widget("far"))
     columns[3].number_input("Weight, at least", 0.0, 1.0, step=0.1, **state.widget("weight"))
     try:
-        matches = found.links.search(
+        matches = sentences.links.search(
             state["kind"],
             state["layer"] - 1,
             int(state["head"]) - 1,
@@ -222,9 +220,8 @@ def search(page: Page, found: Measured) -> None:
         f"{more} found" + (f"; the {len(shown)} with the largest weight" if len(matches) > len(shown) else "")
     )
     for place, match in enumerate(shown):
-        source, target = found.heads.sentences[match.sentence]
         note = f"{match.query_word} → {match.key_word} ({match.weight:.2f}) · "
-        _sentence(page, source, target, f"heads.found.{place}", note)
+        _sentence(page, sentences.sample.pairs[match.sentence], f"heads.found.{place}", note)
 
 
 def maths() -> None:
