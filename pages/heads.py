@@ -31,7 +31,7 @@ page = open_page(
 )
 state = page.state
 try:
-    found = measured(page.model)
+    found = measured(page)
 except AtlasError as error:
     page.stop(error)
 if found is None:

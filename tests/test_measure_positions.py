@@ -14,7 +14,7 @@ from sacrebleu.metrics import BLEU
 from typer.testing import CliRunner, Result
 
 from atlas.analysis.antecedents import find_example
-from atlas.analysis.position_models import BINS, DRAWS
+from atlas.analysis.length_scores import BINS, DRAWS
 from atlas.checkpoint import Bundle, load_bundle, save_bundle
 from atlas.cli import app
 from atlas.decoding import SearchOptions

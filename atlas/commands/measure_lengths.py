@@ -51,7 +51,7 @@ def _longest(engine: Engine) -> int:
 
 
 def _table(name: str, facts: dict[str, Any], arrays: dict[str, Any]) -> None:
-    from atlas.analysis.position_models import interval
+    from atlas.analysis.length_scores import interval
 
     say(f"{name}, trained on up to {facts['longest']} tokens")
     for row, group in enumerate(facts["groups"]):
@@ -80,7 +80,7 @@ def run(
     """
     from sacrebleu.metrics import BLEU, CHRF
 
-    from atlas.analysis.position_models import scores_by_length
+    from atlas.analysis.length_scores import scores_by_length
     from atlas.measurements import Measurement, save_measurement
     from atlas.text.download import locate
 

@@ -35,7 +35,7 @@ def head_table(
         dark: for a dark page.
 
     Returns:
-        A figure whose first trace holds the values.
+        A figure whose first trace holds the values and whose second writes them.
     """
     layers, heads = values.shape
     hover = "layer %{y} · head %{x}<br>%{z:.3f}"
@@ -50,8 +50,6 @@ def head_table(
             zmax=largest,
             colorscale=style.diverging(dark) if signed else style.sequential(dark),
             customdata=None if between is None else np.stack(between, axis=-1).astype(np.float32),
-            texttemplate="%{z:.2f}",
-            textfont={"size": 12},
             xgap=2,
             ygap=2,
             showscale=False,
@@ -59,6 +57,7 @@ def head_table(
             hovertemplate=hover + "<extra></extra>",
         )
     )
+    figure.add_trace(_written(values, figure.data[0], dark))
     if chosen is not None:
         layer, head = chosen
         figure.add_shape(
@@ -73,3 +72,24 @@ def head_table(
     figure.update_xaxes(title={"text": "head", "standoff": 16}, side="top", range=[0.5, heads + 0.5], **plain)
     figure.update_yaxes(title={"text": "layer"}, range=[layers + 0.5, 0.5], **plain)
     return style.arrange(figure, height=40 * layers + 80, dark=dark)
+
+
+def _written(values: Numbers, cells: go.Heatmap, dark: bool) -> go.Scatter:
+    """The values as text in the middle of their cells, each in the colour that stands out most there."""
+    places = [place for place in np.ndindex(values.shape) if np.isfinite(values[place])]
+    span = cells.zmax - cells.zmin
+    shares = [min(max((float(values[place]) - cells.zmin) / span, 0.0), 1.0) for place in places]
+    grounds = [f"#{r:02x}{g:02x}{b:02x}" for r, g, b in style.sampled(cells.colorscale, shares)]
+    inks = (style.ink(dark), style.background(dark))
+    return go.Scatter(
+        x=[head + 1 for _, head in places],
+        y=[layer + 1 for layer, _ in places],
+        mode="text",
+        text=[f"{values[place]:.2f}".replace("-", "−") for place in places],
+        textfont={
+            "size": 12,
+            "color": [max(inks, key=lambda ink: style.contrast(ink, ground)) for ground in grounds],
+        },
+        hoverinfo="skip",
+        showlegend=False,
+    )

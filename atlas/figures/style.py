@@ -13,7 +13,7 @@ part of HTML (``<s>`` vanishes, ``<a href>`` becomes a link) and ``$...$`` as ma
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 import plotly.graph_objects as go
@@ -145,17 +145,22 @@ def colour_table(dark: bool = False, size: int = 256) -> list[tuple[int, int, in
     """
     if size < 2:
         raise ValueError(f"a colour table needs at least 2 entries, not {size}")
-    stops = [_channels(colour) for _, colour in sequential(dark)]
-    table = []
-    for index in range(size):
-        place = index / (size - 1) * (len(stops) - 1)
+    return sampled(sequential(dark), [index / (size - 1) for index in range(size)])
+
+
+def sampled(scale: Sequence[Sequence[Any]], shares: Iterable[float]) -> list[tuple[int, int, int]]:
+    """The colours of a scale of evenly spaced stops at places 0 to 1, as (red, green, blue) in 0..255."""
+    stops = [_channels(colour) for _, colour in scale]
+    found = []
+    for share in shares:
+        place = share * (len(stops) - 1)
         low = min(int(place), len(stops) - 2)
         part = place - low
         red, green, blue = (
             round(a + (b - a) * part) for a, b in zip(stops[low], stops[low + 1], strict=True)
         )
-        table.append((red, green, blue))
-    return table
+        found.append((red, green, blue))
+    return found
 
 
 def fade(colour: str, opacity: float) -> str:

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import streamlit as st
 
-from atlas.analysis.position_models import BINS, interval
+from atlas.analysis.length_scores import BINS, bleu_with_intervals
 from atlas.analysis.training_speed import Speeds, training_speeds
 from atlas.bundles import find_bundles
 from atlas.errors import AtlasError
-from atlas.figures import position_models as figures
 from atlas.figures.attention import head_map
 from atlas.figures.heatmap import heatmap
+from atlas.figures.length_scores import LengthCurve, length_curves
 from atlas.measurements import load_measurement
 from atlas.trace import Trace
-from atlas.ui.architecture.tables import show_table
 from atlas.ui.chart import chart
 from atlas.ui.markup import notice, show_facts, show_translation
 from atlas.ui.models import SharedEngine, cached_trace, load_engine
 from atlas.ui.page import Page
+from atlas.ui.tables import show_table
 from atlas.ui.theme import is_dark
 
 LENGTHS = (8, 32, 96)
@@ -31,7 +31,7 @@ SOURCES = {
     "none": "Sutskever et al. 2014; Cho et al. 2014",
     "additive": "Bahdanau et al. 2015",
     "dot": "Luong et al. 2015",
-    "transformer": "Vaswani et al. 2017; mean over the heads of the last layer",
+    "transformer": "Vaswani et al. 2017",
 }
 
 
@@ -91,7 +91,8 @@ def _alignments(traces: dict[str, Trace]) -> None:
     st.subheader("Alignments, on one scale", anchor=False)
     st.caption(
         "Each row is a token of the translation as it is predicted; ink is how much the model looks at a "
-        "source token, 0 to 1. (a) has no picture: everything goes through one vector."
+        "source token, 0 to 1. (a) has no picture: everything goes through one "
+        "vector. Of (d), the mean over the heads of the last layer."
     )
     shown = {
         kind: trace for kind, trace in traces.items() if "cross" in trace.kinds and len(trace.hypotheses)
@@ -132,13 +133,11 @@ def _by_length(models: dict[str, SharedEngine]) -> None:
             )
             continue
         facts = measurement.facts
-        value = measurement.arrays["bleu"][: len(BINS)]
-        ranges = [interval(0.0, draws) for draws in measurement.arrays["bleu_draws"][: len(BINS)]]
-        low, high = value * 0 + [one.low for one in ranges], value * 0 + [one.high for one in ranges]
-        curves.append(figures.LengthCurve(f"ancestors-{kind}", value, low, high, ANCESTORS[kind]))
+        look = list(ANCESTORS).index(kind)
+        curves.append(LengthCurve(ANCESTORS[kind], *bleu_with_intervals(measurement.arrays), look))
     if facts is None:
         return
-    figure = figures.scores_by_length(
+    figure = length_curves(
         curves,
         facts["groups"][: len(BINS)],
         facts["counts"][: len(BINS)],

@@ -8,18 +8,13 @@ from typing import Any
 
 import streamlit as st
 
-from atlas.analysis.position_models import (
-    BINS,
-    Interval,
-    compare_rows,
-    difference,
-    interval,
-    row_similarities,
-)
+from atlas.analysis.length_scores import BINS, Interval, bleu_with_intervals, difference, interval
+from atlas.analysis.position_models import compare_rows, row_similarities
 from atlas.bundles import find_bundles
 from atlas.checkpoint import read_description
 from atlas.errors import AtlasError
 from atlas.figures import position_models as figures
+from atlas.figures.length_scores import LengthCurve, length_curves
 from atlas.measurements import Measurement, load_measurement
 from atlas.ui.chart import chart
 from atlas.ui.markup import notice, show_facts
@@ -137,10 +132,9 @@ def scores_by_length(page: Page, twins: dict[str, Twin]) -> None:
         value = arrays[name][:bins]
         low = high = value
         if score == "BLEU":
-            ranges = [interval(0.0, draws) for draws in arrays["bleu_draws"][:bins]]
-            low, high = value * 0 + [r.low for r in ranges], value * 0 + [r.high for r in ranges]
-        curves.append(figures.LengthCurve(kind, value, low, high))
-    figure = figures.scores_by_length(
+            value, low, high = bleu_with_intervals(arrays)
+        curves.append(LengthCurve(f"positions: {kind}", value, low, high, KINDS.index(kind)))
+    figure = length_curves(
         curves,
         facts["groups"][:bins],
         facts["counts"][:bins],

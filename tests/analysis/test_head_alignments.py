@@ -8,23 +8,19 @@ import sys
 import numpy as np
 import pytest
 
-from atlas.analysis.heads import alignments
-from atlas.analysis.heads.alignments import (
+from atlas.analysis.heads import alignments, silver
+from atlas.analysis.heads.alignments import HeadAlignments, aer, diagonal, links_of, pieces_of
+from atlas.analysis.heads.sample import sample_of
+from atlas.analysis.heads.silver import (
     AlignmentError,
-    HeadAlignments,
     Silver,
-    aer,
-    diagonal,
-    links_of,
     pack,
-    pieces_of,
     silver_of,
     spans,
     symmetrise,
     unpack,
     words_in,
 )
-from atlas.analysis.heads.sample import sample_of
 from atlas.checkpoint import load_bundle
 from atlas.engine import Engine
 from atlas.measurements import load_measurement, save_measurement
@@ -126,7 +122,7 @@ def test_measured_stored_and_read(tiny_bundle, tmp_path, monkeypatch):
         links = [diagonal(len(spans(p.source)), len(spans(p.target))) for p in pairs]
         return [Silver(found, found) for found in links]
 
-    monkeypatch.setattr(alignments, "silver_of", by_place)
+    monkeypatch.setattr(silver, "silver_of", by_place)
     engine = Engine.load(tiny_bundle)
     sample = sample_of(load_bundle(tiny_bundle).tokenizer, "tiny", PAIRS, training=PAIRS[:2])
     done = []

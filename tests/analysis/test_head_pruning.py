@@ -12,7 +12,7 @@ from atlas.analysis.heads.costs import HeadCosts
 from atlas.analysis.heads.pruning import ORDERS, RANDOM, Pruning, in_scope, orders_of, points_of
 from atlas.analysis.heads.reading import batches
 from atlas.analysis.heads.sample import HeldOut, sample_of
-from atlas.analysis.position_models import bleu_of, sentence_counts
+from atlas.analysis.length_scores import bleu_of, sentence_counts
 from atlas.checkpoint import load_bundle
 from atlas.engine import Engine
 from atlas.errors import AtlasError

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from atlas import bundles
-from atlas.analysis.position_models import scores_by_length
+from atlas.analysis.length_scores import scores_by_length
 from atlas.checkpoint import load_bundle
 from atlas.measurements import Measurement, save_measurement
 from tests.app.conftest import html_of, open_page

@@ -16,7 +16,7 @@ from atlas.analysis.parameter_formulas import BASE, GPT3, count
 from atlas.checkpoint import Bundle, save_bundle
 from atlas.text.tokenizer import Tokenizer
 from atlas.ui.architecture import depth
-from atlas.ui.architecture.tables import millions, short
+from atlas.ui.tables import millions, short
 from tests.app.conftest import html_of, open_page
 from tests.conftest import tiny_model
 

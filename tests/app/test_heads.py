@@ -110,7 +110,7 @@ def test_heads_without_a_value_say_why(open_heads: Open) -> None:
     test = open_heads(kind="decoder", metric="offset_1")
     assert np.isnan(cells(test)).all()
     ends = [trace.get("zmax", trace.get("marker", {}).get("cmax")) for trace in traces(test)]
-    assert ends == [1, None, 1, None], "the table, its points, the heads on a plane, the ring"
+    assert ends == [1, None, None, 1, None], "table, its numbers and points, the heads on a plane, the ring"
     assert any("the decoder never looks ahead" in caption.value for caption in test.caption)
 
 

@@ -12,7 +12,7 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from atlas import bundles
-from atlas.analysis.position_models import interval, scores_by_length
+from atlas.analysis.length_scores import interval, scores_by_length
 from atlas.checkpoint import Bundle, load_bundle, save_bundle
 from atlas.engine import Engine
 from atlas.measurements import Measurement, save_measurement

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from atlas.figures import style
 from atlas.figures.head_table import head_table
 from atlas.figures.heads_map import clickable, heads_map
 
@@ -49,12 +50,24 @@ def test_every_cell_of_a_table_is_a_point_in_the_order_of_heads() -> None:
     values = np.arange(6, dtype=np.float32).reshape(2, 3)
     tips = [[f"<{layer}.{head}>" for head in range(3)] for layer in range(2)]
     figure = clickable(head_table(values), tips)
-    heat, points = figure.data
+    heat, _, points = figure.data
     assert heat.hoverinfo == "skip" and heat.hovertemplate is None
     for number, (x, y) in enumerate(zip(points.x, points.y, strict=True)):
         layer, head = divmod(number, 3)
         assert (heat.y[layer], heat.x[head]) == (y, x)
         assert points.hovertext[number] == f"&lt;{layer}.{head}&gt;"
+
+
+@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize("signed", [False, True])
+def test_the_numbers_of_a_table_can_be_read_on_every_cell(dark: bool, signed: bool) -> None:
+    values = np.linspace(-1 if signed else 0, 1, 40, dtype=np.float32).reshape(4, 10)
+    heat, written = head_table(values, signed=signed, dark=dark).data
+    assert len(written.text) == 40 and written.text[0] == ("−1.00" if signed else "0.00")
+    shares = (values.ravel() - heat.zmin) / (heat.zmax - heat.zmin)
+    grounds = style.sampled(heat.colorscale, shares.tolist())
+    for ground, ink in zip(grounds, written.textfont.color, strict=True):
+        assert style.contrast("#{:02x}{:02x}{:02x}".format(*ground), ink) >= 4.2
 
 
 def test_a_table_without_any_value_keeps_its_rows_and_columns() -> None:

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from atlas.figures import position_models
-from atlas.figures.position_models import LengthCurve
+from atlas.figures.length_scores import LengthCurve, length_curves
 
 VALUES = np.array([50.0, 40.0, np.nan])
 
@@ -10,13 +10,13 @@ VALUES = np.array([50.0, 40.0, np.nan])
 @pytest.mark.parametrize("dark", [False, True])
 def test_scores_with_their_intervals_and_the_part_beyond_training(dark: bool) -> None:
     curves = [
-        LengthCurve(kind, VALUES - place, VALUES - place - 3, VALUES - place + 2)
+        LengthCurve(f"<{kind}>", VALUES - place, VALUES - place - 3, VALUES - place + 2, place)
         for place, kind in enumerate(("sinusoidal", "learned", "none"))
     ]
-    figure = position_models.scores_by_length(
+    figure = length_curves(
         curves, ["up to 8", "9–12", "13 <"], [10, 2000, 0], score="BLEU", within=2, dark=dark
     )
-    assert [trace.name for trace in figure.data] == [f"positions: {c.kind}" for c in curves]
+    assert [trace.name for trace in figure.data] == ["&lt;sinusoidal&gt;", "&lt;learned&gt;", "&lt;none&gt;"]
     for place, trace in enumerate(figure.data):
         np.testing.assert_array_equal(trace.y, VALUES - place)
         np.testing.assert_array_equal(trace.error_y.array[:2], [2, 2])
@@ -33,8 +33,8 @@ def test_scores_with_their_intervals_and_the_part_beyond_training(dark: bool) ->
 
 
 def test_a_model_trained_on_every_length_has_no_part_beyond() -> None:
-    curves = [LengthCurve("none", VALUES, VALUES, VALUES)]
-    figure = position_models.scores_by_length(curves, ["a", "b", "c"], [1, 1, 0], score="chrF", within=3)
+    curves = [LengthCurve("none", VALUES, VALUES, VALUES, 2)]
+    figure = length_curves(curves, ["a", "b", "c"], [1, 1, 0], score="chrF", within=3)
     assert not figure.layout.shapes
 
 

@@ -12,8 +12,8 @@ from atlas.model import TransformerConfig
 from atlas.ui.architecture.depth import ratio, verdict
 from atlas.ui.architecture.destinations import destination
 from atlas.ui.architecture.heads import seen
-from atlas.ui.architecture.tables import millions, printed, short
 from atlas.ui.navigation import entry
+from atlas.ui.tables import millions, printed, short
 
 
 @pytest.mark.parametrize("norm", ["post", "pre"])

@@ -25,7 +25,7 @@ from atlas.analysis.heads.kept import Kept
 from atlas.analysis.heads.reading import KINDS, Batch, batches, layers_of, read
 from atlas.analysis.heads.sample import HeldOut
 from atlas.analysis.heads.subject import Subject
-from atlas.analysis.position_models import bleu_of, sentence_counts
+from atlas.analysis.length_scores import bleu_of, sentence_counts
 from atlas.analysis.rank_correlation import spearman
 from atlas.decoding import SearchOptions
 from atlas.decoding.bulk import translate_ids

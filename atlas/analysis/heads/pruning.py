@@ -38,7 +38,7 @@ from atlas.analysis.heads.kept import Kept
 from atlas.analysis.heads.reading import Batch, batches
 from atlas.analysis.heads.sample import HeldOut
 from atlas.analysis.heads.subject import Subject
-from atlas.analysis.position_models import bleu_of, sentence_counts
+from atlas.analysis.length_scores import bleu_of, sentence_counts
 from atlas.errors import AtlasError
 from atlas.measurements import Measurement, load_measurement
 from atlas.model.transformer import Transformer

@@ -10,10 +10,10 @@ from atlas.analysis.depth import LENGTH, SENTENCES, VOCABULARY, WIDTHS, Gradient
 from atlas.errors import AtlasError
 from atlas.figures.architecture_gradients import Curve, depths, gradients
 from atlas.ui import keys
-from atlas.ui.architecture.tables import short, show_table
 from atlas.ui.chart import chart
 from atlas.ui.markup import show_facts
 from atlas.ui.page import Page
+from atlas.ui.tables import short, show_table
 from atlas.ui.theme import is_dark
 
 DEPTHS = (2, 6, 12, 24, 50, 100)

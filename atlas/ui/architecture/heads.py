@@ -7,10 +7,10 @@ import streamlit as st
 from atlas.analysis.head_cost import HEADS, REPEATS, HeadTime, operations, time_heads
 from atlas.figures.architecture_charts import head_times
 from atlas.ui import keys
-from atlas.ui.architecture.tables import show_table
 from atlas.ui.chart import chart
 from atlas.ui.markup import show_facts
 from atlas.ui.page import Page
+from atlas.ui.tables import show_table
 from atlas.ui.theme import is_dark
 
 WIDTHS = ("128", "256", "512")

@@ -11,12 +11,12 @@ from atlas.figures.architecture_charts import parameter_bars
 from atlas.figures.style import legend_html
 from atlas.ui import keys
 from atlas.ui.architecture.destinations import destination
-from atlas.ui.architecture.tables import show_table
 from atlas.ui.attention.choice import LAYER, show_new_notices
 from atlas.ui.chart import chart
 from atlas.ui.components.architecture import architecture
 from atlas.ui.markup import show_facts
 from atlas.ui.page import Page
+from atlas.ui.tables import show_table
 from atlas.ui.theme import is_dark
 
 KEYS = (LAYER, keys.flag("all"))

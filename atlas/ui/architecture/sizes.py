@@ -21,10 +21,10 @@ from atlas.analysis.parameter_formulas import (
 from atlas.errors import AtlasError
 from atlas.figures.architecture_charts import growth, parameter_bars
 from atlas.ui import keys
-from atlas.ui.architecture.tables import millions, printed, show_table
 from atlas.ui.chart import chart
 from atlas.ui.markup import show_facts
 from atlas.ui.page import Page
+from atlas.ui.tables import millions, printed, show_table
 from atlas.ui.theme import is_dark
 
 _WIDTHS = [size * 2**power for power in range(5, 14) for size in (1, 1.5)]

@@ -17,9 +17,10 @@ from atlas.analysis.heads.links import NAME as LINKS
 from atlas.analysis.heads.metrics import DEFINITIONS, Definition
 from atlas.analysis.heads.record import NAME as HEADS
 from atlas.analysis.heads.record import HeadAtlas
-from atlas.measurements import Measurement, load_measurement
+from atlas.engine import Engine
+from atlas.measurements import FOLDER, Measurement, load_measurement
 from atlas.trace.views import Kind
-from atlas.ui.models import SharedEngine
+from atlas.ui.page import Page
 
 Floats = NDArray[np.floating]
 COST_DEFINITIONS: Final[Mapping[str, Definition]] = {
@@ -131,12 +132,19 @@ class Measured:
         ]
 
 
-def measured(engine: SharedEngine) -> Measured | None:
-    """What the bundle carries; None where its heads were never measured.
+def measured(page: Page) -> Measured | None:
+    """What the bundle of the page's model carries, from the cache that all sessions share; None where its
+    heads were never measured.
 
     Raises:
         MeasurementError: a file of it is damaged or of other weights.
     """
+    folder = page.model.folder
+    files = sorted((folder / FOLDER).glob("*.npz")) if folder else []
+    return page.study("heads.measured", *(file.stat().st_mtime_ns for file in files), find=_read)
+
+
+def _read(engine: Engine) -> Measured | None:
     heads, costs, links, alignments = (
         load_measurement(engine.folder, name, engine.hash) for name in (HEADS, COSTS, LINKS, ALIGNMENTS)
     )
