@@ -57,7 +57,7 @@ def head_table(
             hovertemplate=hover + "<extra></extra>",
         )
     )
-    figure.add_trace(_written(values, figure.data[0], dark))
+    figure.add_trace(_written(values, figure.data[0]))
     if chosen is not None:
         layer, head = chosen
         figure.add_shape(
@@ -74,13 +74,13 @@ def head_table(
     return style.arrange(figure, height=40 * layers + 80, dark=dark)
 
 
-def _written(values: Numbers, cells: go.Heatmap, dark: bool) -> go.Scatter:
+def _written(values: Numbers, cells: go.Heatmap) -> go.Scatter:
     """The values as text in the middle of their cells, each in the colour that stands out most there."""
     places = [place for place in np.ndindex(values.shape) if np.isfinite(values[place])]
     span = cells.zmax - cells.zmin
     shares = [min(max((float(values[place]) - cells.zmin) / span, 0.0), 1.0) for place in places]
     grounds = [f"#{r:02x}{g:02x}{b:02x}" for r, g, b in style.sampled(cells.colorscale, shares)]
-    inks = (style.ink(dark), style.background(dark))
+    inks = ("#000000", "#ffffff")  # one of them has a contrast of 4.5 with any colour
     return go.Scatter(
         x=[head + 1 for _, head in places],
         y=[layer + 1 for layer, _ in places],

@@ -67,7 +67,7 @@ def test_the_numbers_of_a_table_can_be_read_on_every_cell(dark: bool, signed: bo
     shares = (values.ravel() - heat.zmin) / (heat.zmax - heat.zmin)
     grounds = style.sampled(heat.colorscale, shares.tolist())
     for ground, ink in zip(grounds, written.textfont.color, strict=True):
-        assert style.contrast("#{:02x}{:02x}{:02x}".format(*ground), ink) >= 4.2
+        assert style.contrast("#{:02x}{:02x}{:02x}".format(*ground), ink) >= 4.5
 
 
 def test_a_table_without_any_value_keeps_its_rows_and_columns() -> None:
