@@ -10,6 +10,7 @@ from atlas.ui.attention.choice import HEAD, KIND, LAYER, show_new_notices
 from atlas.ui.heads.measured import EVERY, measured
 from atlas.ui.heads.sections import chosen_head, maths, pictures, search, table
 from atlas.ui.heads.sentences import sentences_of
+from atlas.ui.markup import show_facts
 from atlas.ui.page import open_page
 
 page = open_page(
@@ -77,7 +78,7 @@ except AtlasError as error:
     page.complain(error)
 else:
     chosen_head(page, found, sentences)
-    st.caption(sentences.note)
+    show_facts([sentences.note])
     search(page, sentences)
 table(page, found)
 maths()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -74,6 +75,8 @@ def test_a_stage_that_is_there_is_not_measured_again(bundle: Path, monkeypatch: 
 def test_what_a_stopped_run_had_finished_stays(bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from atlas.analysis.heads import costs
 
+    monkeypatch.setitem(sys.modules, "eflomal", None)
+
     def stop(*arguments: object, **options: object) -> None:
         raise KeyboardInterrupt
 
@@ -85,7 +88,19 @@ def test_what_a_stopped_run_had_finished_stays(bundle: Path, monkeypatch: pytest
     assert again.exit_code == 0, again.output
     assert "metrics: already measured" in again.stderr
     assert "costs: already measured" not in again.stderr
-    assert all(f"{stage}:" in again.stdout for stage in STAGES)
+    assert all((f"{stage}:" in again.stdout) == (stage != "alignments") for stage in STAGES)
+    assert "alignments left out: alignments need eflomal" in again.stderr
+    asked = heads(bundle, "--only", "alignments")
+    assert asked.exit_code == 2 and "pip install eflomal" in asked.stderr
+
+
+def test_another_number_of_sentences_is_measured_anew(bundle: Path) -> None:
+    assert heads(bundle, "--only", "links").exit_code == 0
+    fewer = heads(bundle, "--only", "links", "--sentences", "2")
+    assert fewer.exit_code == 0 and "already measured" not in fewer.stderr
+    kept = load_measurement(bundle, "head_links")
+    assert kept is not None and kept.facts["sentences"] == 2
+    assert kept.command == "atlas heads small --sentences 2"
 
 
 def test_an_unknown_stage_is_one_line(bundle: Path) -> None:

@@ -62,9 +62,10 @@ def run(
     Each stage is kept as it ends; a run that was stopped goes on where it was. Stages: metrics (what heads
     look at, beside random weights), costs (gradient importance, and loss and BLEU without the head), links
     (for the search on the page), pruning (loss and BLEU with ever fewer heads), alignments (error rates of
-    cross heads; needs eflomal).
+    cross heads; left out where eflomal is not installed, unless --only asks for it).
     """
     from atlas.analysis.heads.sample import held_out
+    from atlas.analysis.heads.silver import NoAligner
     from atlas.measurements import load_measurement, save_measurement
 
     engine = load_engine(checkpoint)
@@ -81,8 +82,14 @@ def run(
         folder = work / f"{engine.name}-{engine.hash[:12]}-{len(sample)}" / stage
         if restart:
             shutil.rmtree(folder, ignore_errors=True)
-        with progress(stage, _UNITS[stage]) as report:
-            measured = module.measure(engine, sample, work=folder, report=report)
+        try:
+            with progress(stage, _UNITS[stage]) as report:
+                measured = module.measure(engine, sample, work=folder, report=report)
+        except NoAligner as error:
+            if only:
+                raise
+            tell(f"{stage} left out: {error}")
+            continue
         save_measurement(engine.folder, measured)
         shutil.rmtree(folder, ignore_errors=True)
         found[stage] = measured

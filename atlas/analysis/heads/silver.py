@@ -36,6 +36,10 @@ class AlignmentError(AtlasError):
     """Alignments that cannot be made."""
 
 
+class NoAligner(AlignmentError):
+    """The statistical aligner is not installed."""
+
+
 @dataclass(frozen=True)
 class Silver:
     """Reference alignments of one sentence; the sure ones are possible too."""
@@ -75,12 +79,13 @@ def silver_of(pairs: Sequence[Pair], training: Sequence[Pair]) -> list[Silver]:
     """Alignments of ``pairs`` by eflomal, which reads them after the ``training`` pairs.
 
     Raises:
-        AlignmentError: eflomal is not installed, or ended with an error.
+        NoAligner: eflomal is not installed.
+        AlignmentError: it ended with an error.
     """
     try:
         eflomal: Any = import_module("eflomal")
     except ImportError as error:
-        raise AlignmentError(
+        raise NoAligner(
             "alignments need eflomal and a C compiler to build it: pip install eflomal==2.0.0"
         ) from error
     everything = [*training, *pairs]
