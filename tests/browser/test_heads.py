@@ -8,7 +8,11 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from atlas.analysis.heads.record import NAME, HeadAtlas
+from atlas.analysis.heads import own
+from atlas.analysis.heads.accumulate import gather
+from atlas.analysis.heads.record import NAME, HeadAtlas, typical
+from atlas.analysis.heads.sample import sample_of
+from atlas.engine import Engine
 from atlas.measurements import load_measurement
 from tests.browser.conftest import Serve, Visitor
 from tests.heads_sample import measured_copy
@@ -58,7 +62,11 @@ def test_one_click_opens_the_head_on_its_sentence(address: str, visitor: Visitor
     kept = load_measurement(measured, NAME)
     assert kept is not None
     heads = HeadAtlas.from_measurement(kept)
-    source, _ = heads.sentences[heads.typical("cross", 1, 2)[0]]
+    engine = Engine.load(measured, "cpu")
+    sample = sample_of(engine.tokenizer, "our own", own.PAIRS)
+    found = gather(engine.model, engine.tokenizer, sample)["cross"]
+    best = typical(found, sample, heads.rule("cross", 1, 2), 1, 2)[0]
+    source = sample.pairs[best].source
     visit = visitor("heads", at=address, kind="cross", layer="2", head="3", dark=True, **QUERY)
     page = visit.page
     page.locator("[class*=st-key-heads-typical] button").first.click()
