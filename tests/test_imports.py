@@ -31,11 +31,12 @@ RANKS = {
     "engine": 4,
     "bundles": 4,
     "measurements": 1,
+    "bench": 5,
     "ui": 5,
     "commands": 5,
     "cli": 6,
 }
-SHOWN_ONLY = ("atlas.ui", "atlas.figures", "atlas.commands", "atlas.cli")
+SHOWN_ONLY = ("atlas.ui", "atlas.figures", "atlas.bench", "atlas.commands", "atlas.cli")
 
 
 def imports(path: Path) -> Iterator[str]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import platform
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -17,24 +15,6 @@ if TYPE_CHECKING:
 
 NAMES = ("ancestors-none", "ancestors-additive", "ancestors-dot", "ancestors-transformer")
 REFERENCE = NAMES[-1]
-
-
-def _machine(device: Any) -> dict[str, Any]:
-    """What the numbers depend on, beside the models; ``load`` is how busy the machine was at the start."""
-    import torch
-
-    import atlas
-
-    return {
-        "device": torch.cuda.get_device_name(device) if device.type == "cuda" else device.type,
-        "processor": platform.processor() or platform.machine(),
-        "cores": os.cpu_count(),
-        "threads": torch.get_num_threads(),
-        "load": round(os.getloadavg()[0], 2) if hasattr(os, "getloadavg") else None,
-        "python": platform.python_version(),
-        "torch": str(torch.__version__),
-        "atlas": atlas.__version__,
-    }
 
 
 def _table(machine: dict[str, Any], speeds: Speeds, rounds: int) -> None:
@@ -60,10 +40,11 @@ def run(
     Float32, random words, no padding; the bundles stay as they are.
     """
     from atlas.analysis.training_speed import LENGTHS, training_speeds
+    from atlas.bench.machine import machine as machine_of
     from atlas.model import pick_device
 
     where = pick_device(device)
-    machine = _machine(where)
+    machine = machine_of(where)
     models = {name: load_engine(name).network for name in NAMES}
     lengths = [length for length in LENGTHS if length <= longest]
     with progress("timing", "rounds") as report:
