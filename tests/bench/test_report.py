@@ -78,9 +78,8 @@ def test_jobs_take_turns_and_none_always_follows_the_same() -> None:
 
 
 def test_a_ratio_is_taken_within_each_round() -> None:
-    slow = in_turns(
-        {"a": lambda: None}, 3, clock=iter([float(n) for n in (0, 1, 0, 1, 0, 10, 0, 2)]).__next__
-    )
+    ticks = iter((0.0, 1.0, 0.0, 10.0, 0.0, 2.0))
+    slow = in_turns({"a": lambda: None}, 3, warm=0, clock=ticks.__next__)
     assert slow["a"].tolist() == [1.0, 10.0, 2.0]
     assert ratio(slow["a"], slow["a"] / [2, 4, 1]) == 2.0
 
