@@ -1,1 +1,1 @@
-"""Speed, measured as ratios within one run. The product imports none of it; peers live in the extra `bench`."""
+"""Speed, measured as ratios within one run. The product imports none of it."""
