@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import shutil
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,6 +21,7 @@ from atlas.model.family import Model, build_model, config_from_dict
 from atlas.model.seeded import drawn_from
 from atlas.model.transformer import Transformer
 from atlas.text.tokenizer import Tokenizer, TokenizerError
+from atlas.whole import restore, whole_folder
 
 FORMAT_VERSION = 1
 STORED = torch.float16
@@ -83,7 +82,7 @@ def _sha256(path: Path) -> str:
 
 
 def save_bundle(bundle: Bundle, path: Path, snapshots: Mapping[str, Path] | None = None) -> None:
-    """Write a bundle; a folder at ``path`` is replaced whole or not at all.
+    """Write a bundle. Whenever the process is killed, the folder at ``path`` is the old one or the new one.
 
     Args:
         snapshots: weights of earlier steps to carry along, by file name, stored under ``snapshots/``.
@@ -95,9 +94,7 @@ def save_bundle(bundle: Bundle, path: Path, snapshots: Mapping[str, Path] | None
     for name, tensor in weights.items():
         if not tensor.isfinite().all():
             raise BundleError(f"{path}: not saved, {name!r} holds values that are not finite")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    folder = Path(tempfile.mkdtemp(prefix=f".{path.name}-", dir=path.parent))
-    try:
+    with whole_folder(path) as folder:
         save_file(weights, folder / WEIGHTS)
         (folder / TOKENIZER).write_text(bundle.tokenizer.to_json(), encoding="utf-8")
         (folder / HISTORY).write_text(bundle.history, encoding="utf-8")
@@ -121,25 +118,6 @@ def save_bundle(bundle: Bundle, path: Path, snapshots: Mapping[str, Path] | None
         folder.chmod(0o755)
         for file in folder.rglob("*"):
             file.chmod(0o755 if file.is_dir() else 0o644)
-        _replace(path, folder)
-    except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
-        raise
-
-
-def _replace(path: Path, folder: Path) -> None:
-    """Move ``folder`` to ``path``; what was there comes back if that fails."""
-    if not path.exists():
-        folder.rename(path)
-        return
-    old = path.with_name(f".{path.name}-old-{os.getpid()}")
-    path.rename(old)
-    try:
-        folder.rename(path)
-    except BaseException:
-        old.rename(path)
-        raise
-    shutil.rmtree(old)
 
 
 def read_description(path: Path) -> dict[str, Any]:
@@ -251,6 +229,7 @@ def load_bundle(path: Path, device: torch.device | None = None, *, step: int | N
             program.
     """
     path = Path(path)
+    restore(path)
     if not path.is_dir():
         raise BundleError(
             f"{path}: there is no such folder; a bundle is a folder with {CONFIG}, {TOKENIZER} and {WEIGHTS}"

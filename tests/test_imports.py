@@ -19,6 +19,7 @@ MODULES = {
 # A part may import parts of its own rank and below.
 RANKS = {
     "errors": 0,
+    "whole": 0,
     "trace": 0,
     "model": 1,
     "text": 1,
