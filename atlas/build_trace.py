@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -10,6 +11,7 @@ import torch
 from numpy.typing import NDArray
 
 import atlas
+from atlas.decoding.passes import Passes
 from atlas.decoding.record import SearchRecord
 from atlas.decoding.search import Found
 from atlas.model.recorder import Recorder
@@ -41,56 +43,77 @@ def build_trace(
         source: the NFC sentence; ``source_ids``: its S tokens, end mark included.
         header: model and language names, hash and settings.
         extras: the kinds of point that were asked for beside the weights.
+
+    Returns:
+        a trace with every pass, or only those of the hypotheses where it would pass :data:`MAX_BYTES`.
     """
-    length = len(source_ids)
-    expanded = np.full(len(record.parent), -1, np.int32)
-    for number, step in enumerate(record.passes):
-        expanded[step.node] = number
-    longest = max(step.points["decoder.weights"].shape[-1] for step in record.passes)
+    length, passes = len(source_ids), record.passes
+    parent = np.array(record.parent, np.int32)
+    ends = np.array([found.node for found in hypotheses], np.int32)
+    once = {"encoder": _encoder(encoder, "weights", layers["encoder"], row, length)}
+    once |= _encoder_extras(encoder, row, layers, length, extras)
+    used = sorted({*record.token, *passes.top()[0].flatten().tolist(), *SPECIAL_IDS})
+    columns: dict[str, NDArray[Any]] = {
+        "parent": parent,
+        "token": np.array(record.token, np.int32),
+        "logprob": np.array(record.logprob),
+        "cumulative": np.array(record.cumulative),
+        "score": np.array(record.score),
+        "step": np.array(record.step, np.int32),
+        "rank": np.array(record.rank, np.int32),
+        "fate": np.array(record.fate, np.int8),
+        "forced": np.array(record.forced, bool),
+        "expanded": np.full(len(parent), -1, np.int32),
+    }
+    whole = sum(array.nbytes for array in (ends, *once.values(), *columns.values())) + _pass_bytes(passes)
+    wanted = None if whole <= MAX_BYTES else np.isin(passes.nodes, _ancestors(parent, ends))
+    read = np.array(passes.nodes) if wanted is None else np.array(passes.nodes)[wanted]
+    columns["expanded"][read] = np.arange(len(read), dtype=np.int32)
+    top_ids, top_logprobs = passes.top(wanted)
     search = Search(
-        parent=np.array(record.parent, np.int32),
-        token=np.array(record.token, np.int32),
-        logprob=np.array(record.logprob),
-        cumulative=np.array(record.cumulative),
-        score=np.array(record.score),
-        step=np.array(record.step, np.int32),
-        rank=np.array(record.rank, np.int32),
-        fate=np.array(record.fate, np.int8),
-        forced=np.array(record.forced, bool),
-        expanded=expanded,
-        cross=_passes(record, "cross.weights"),
-        decoder=_ragged(record, "decoder.weights", longest, 0.0),
-        top_ids=np.stack([step.top_ids for step in record.passes]).astype(np.int32),
-        top_logprobs=np.stack([step.top_logprobs for step in record.passes]).astype(np.float32),
+        **columns,
+        cross=passes.gather("cross.weights", wanted),
+        decoder=passes.gather("decoder.weights", wanted),
+        top_ids=top_ids,
+        top_logprobs=top_logprobs,
     )
-    used = sorted({*record.token, *search.top_ids.flatten().tolist(), *SPECIAL_IDS})
-    trace = Trace(
+    more = {
+        point: passes.gather(point, wanted, -np.inf if point == "decoder.scores" else 0.0)
+        for point in passes.points
+        if point not in ("cross.weights", "decoder.weights")
+    }
+    return Trace(
         header=Header(schema_version=SCHEMA_VERSION, package_version=atlas.__version__, **header),
         source=source,
         source_tokens=label_tokens(source, tokenizer.pieces(source_ids), source_ids, SPECIAL_IDS),
-        encoder=_encoder(encoder, "weights", layers["encoder"], row, length),
+        encoder=once.pop("encoder"),
         search=search,
-        hypotheses=np.array([found.node for found in hypotheses], np.int32),
-        vocabulary={token: tokenizer.piece(token) for token in used},
+        hypotheses=ends,
+        vocabulary={number: tokenizer.piece(number) for number in used},
         special_ids=frozenset(SPECIAL_IDS),
         end_id=END_ID,
-        extras=_extras(record, encoder, row, layers, length, longest, extras),
+        extras=once | more,
+        rows_kept="all" if wanted is None else "n-best",
     )
-    return trace if trace.nbytes <= MAX_BYTES else trace.with_n_best_rows_only()
 
 
-def _passes(record: SearchRecord, point: str) -> NDArray[np.float32]:
-    return np.stack([step.points[point] for step in record.passes]).astype(np.float32)
+def _pass_bytes(passes: Passes) -> int:
+    """Bytes of everything that is kept of every pass: float32, as the ids and log-probabilities of the
+    likeliest tokens.
+    """
+    points = sum(math.prod(passes.shape(point)) for point in passes.points)
+    ids, logprobs = passes.top()
+    return 4 * len(passes) * points + ids.nbytes + logprobs.nbytes
 
 
-def _ragged(record: SearchRecord, point: str, longest: int, filler: float) -> NDArray[np.float32]:
-    """``(E, L, H, longest)``: rows of growing length, filled up beyond their end."""
-    first = record.passes[0].points[point]
-    out = np.full((len(record.passes), *first.shape[:2], longest), filler, np.float32)
-    for number, step in enumerate(record.passes):
-        row = step.points[point]
-        out[number, :, :, : row.shape[-1]] = row
-    return out
+def _ancestors(parent: NDArray[np.int32], nodes: NDArray[np.int32]) -> list[int]:
+    """Every node on a path from the root to one of ``nodes``."""
+    found: set[int] = set()
+    for node in nodes.tolist():
+        while node >= 0 and node not in found:
+            found.add(node)
+            node = int(parent[node])
+    return sorted(found)
 
 
 def _encoder(recorder: Recorder, what: str, layers: int, row: int, length: int) -> NDArray[np.float32]:
@@ -102,26 +125,14 @@ def _encoder(recorder: Recorder, what: str, layers: int, row: int, length: int) 
     return found[..., :length] if what in ("weights", "scores") else found
 
 
-def _extras(
-    record: SearchRecord,
-    encoder: Recorder,
-    row: int,
-    layers: Mapping[str, int],
-    length: int,
-    longest: int,
-    wanted: Sequence[str],
+def _encoder_extras(
+    encoder: Recorder, row: int, layers: Mapping[str, int], length: int, wanted: Sequence[str]
 ) -> dict[str, NDArray[np.float32]]:
+    """What was asked for and belongs to the sentence, not to a pass of the search."""
     found: dict[str, NDArray[np.float32]] = {}
-    if "scores" in wanted:
-        found["encoder.scores"] = _encoder(encoder, "scores", layers["encoder"], row, length)
-        found["decoder.scores"] = _ragged(record, "decoder.scores", longest, -np.inf)
-        found["cross.scores"] = _passes(record, "cross.scores")
-    for what in ("q", "k", "v"):
+    for what in ("scores", "q", "k", "v"):
         if what in wanted:
             found[f"encoder.{what}"] = _encoder(encoder, what, layers["encoder"], row, length)
-            found[f"decoder.{what}"] = _passes(record, f"decoder.{what}")
-    if "q" in wanted:
-        found["cross.q"] = _passes(record, "cross.q")
     for what in ("k", "v"):
         if what in wanted:
             stacked = torch.stack(
@@ -137,7 +148,4 @@ def _extras(
         found["encoder.residual_norm"] = (
             torch.stack([encoder[name][row].norm(dim=-1) for name in names]).float().cpu().numpy()[:, :length]
         )
-        found["decoder.residual_norm"] = _passes(record, "decoder.residual_norm")
-    if "logits" in wanted:
-        found["logits"] = _passes(record, "logits")
     return found

@@ -476,10 +476,13 @@ def test_past_the_bound_only_rows_of_the_hypotheses_are_kept(ending: Engine, mon
     options = SearchOptions(beam=4, n_best=2, max_length=6)
     whole = ending.trace(ENGLISH[6], options)
     assert whole.rows_kept == "all"
+    monkeypatch.setattr(build_trace, "MAX_BYTES", whole.nbytes)
+    assert ending.trace(ENGLISH[6], options).rows_kept == "all"
     monkeypatch.setattr(build_trace, "MAX_BYTES", whole.nbytes - 1)
     bounded = ending.trace(ENGLISH[6], options)
     bounded.validate()
     assert bounded.rows_kept == "n-best" and bounded.nbytes < whole.nbytes
+    assert_same(bounded, whole.with_n_best_rows_only(), 0)
     assert_replays(ending, bounded, bounded.hypotheses.tolist())
     lost = [
         node

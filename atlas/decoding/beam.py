@@ -12,6 +12,7 @@ from torch import Tensor
 
 from atlas.decoding.candidates import Best, best_tokens, log_probabilities
 from atlas.decoding.options import SearchOptions
+from atlas.decoding.passes import ALTERNATIVES
 from atlas.decoding.protocol import StepModel
 from atlas.decoding.record import CUT, FINISHED, KEPT, PRUNED, SearchRecord, record_step
 from atlas.decoding.search import (
@@ -93,24 +94,26 @@ def beam_search(
     records = [sentence.record for sentence in sentences if sentence.record is not None]
     beams, tokens = 1, torch.full((len(sentences), 1), START_ID, device=device)
     read: list[list[int]] = [[0] for _ in sentences]
+    offered = 2 * width if recording is None else max(2 * width, ALTERNATIVES)
     depth = 0
     while sentences:
         recorder = step_recorder(recording)
         logits = model.step(tokens, state, recorder)
+        best = best_tokens(logits, offered) if depth >= len(prefix) else None
         if recorder is not None and recording is not None:
             record_step(
                 [s.record for s in sentences if s.record is not None],
                 read,
                 recorder,
                 logits,
+                best,
                 [s.source_length for s in sentences],
                 recording.layers,
                 recording.extras,
             )
-        if depth < len(prefix):
+        if best is None:
             _force(sentences, logits, prefix[depth], options)
         else:
-            best = best_tokens(logits, 2 * width)
             for place, sentence in enumerate(sentences):
                 _advance(sentence, best, place * beams, options, width)
         depth += 1

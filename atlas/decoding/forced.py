@@ -44,7 +44,9 @@ def force_target(
         recorder = step_recorder(recording)
         assert recorder is not None
         logits = model.step(torch.tensor([[token]], device=model.device), state, recorder)
-        record_step([record], [[node]], recorder, logits, [len(source)], recording.layers, recording.extras)
+        record_step(
+            [record], [[node]], recorder, logits, None, [len(source)], recording.layers, recording.extras
+        )
         logprobs.append(float(log_probabilities(logits)[0, following]))
         score = options.normalise(sum(logprobs), place)
         node = record.add(

@@ -5,33 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
+from torch import Tensor
 
-from atlas.decoding.candidates import best_tokens
+from atlas.decoding.candidates import Best, best_tokens
+from atlas.decoding.passes import ALTERNATIVES, Passes, Step
 from atlas.model.recorder import Recorder
 from atlas.text.tokenizer import START_ID
 from atlas.trace import Fate
 
 KEPT, FINISHED, PRUNED, CUT = Fate.KEPT, Fate.FINISHED, Fate.PRUNED, Fate.CUT
-ALTERNATIVES = 10
-
-
-@dataclass
-class Pass:
-    """What the model did when it read one node: arrays by point, ``(L, H, keys)`` for attention."""
-
-    node: int
-    points: dict[str, NDArray[np.float32]]
-    top_ids: NDArray[np.int64]
-    top_logprobs: NDArray[np.float64]
 
 
 @dataclass
 class SearchRecord:
-    """Nodes by id (columns of equal length; node 0 is the start token) and one :class:`Pass` for each
-    node that was read.
+    """Nodes by id (columns of equal length; node 0 is the start token) and the passes of those that were
+    read.
     """
 
     parent: list[int] = field(default_factory=lambda: [-1])
@@ -43,7 +32,7 @@ class SearchRecord:
     rank: list[int] = field(default_factory=lambda: [0])
     fate: list[int] = field(default_factory=lambda: [KEPT])
     forced: list[bool] = field(default_factory=lambda: [False])
-    passes: list[Pass] = field(default_factory=list)
+    passes: Passes = field(default_factory=Passes)
 
     def add(
         self,
@@ -81,7 +70,8 @@ def record_step(
     records: Sequence[SearchRecord],
     nodes: Sequence[Sequence[int]],
     recorder: Recorder,
-    logits: torch.Tensor,
+    logits: Tensor,
+    best: Best | None,
     source_lengths: Sequence[int],
     layers: Mapping[str, int],
     extras: Sequence[str],
@@ -94,66 +84,49 @@ def record_step(
         recorder: filled by the step: self-attention ``(rows, H, 1, keys)``, cross-attention ``(B, H, rows
             of a sentence, S)``.
         logits: ``(rows, V)``.
+        best: at least :data:`ALTERNATIVES` of the likeliest tokens of every row, if the search has them.
         source_lengths: real source tokens of each sentence; padding is cut off here.
         layers: of attention, by kind; where a model has none of a kind, its arrays have no layers and no
             heads.
         extras: ``scores``, ``q``, ``k``, ``v``, ``residual``, ``logits`` beside the weights.
     """
-    top = best_tokens(logits, ALTERNATIVES)
-    width = len(nodes[0])
-    depth = max(
-        record.step[node]
-        for record, row_nodes in zip(records, nodes, strict=True)
-        for node in row_nodes
-        if node >= 0
-    )
-    no_self = (0, width * len(records), 0, 1, depth + 1)
-    no_cross = (0, len(records), 0, width, max(source_lengths))
-    own = {
-        what: _stack(recorder, "self", what, layers["decoder"], no_self)
-        for what in ("weights", *(e for e in extras if e in ("scores", "q", "k", "v")))
+    width, depth = len(nodes[0]), _depth(records, nodes)
+    absent = {
+        "self": (0, len(records) * width, 0, 1, depth + 1),
+        "cross": (0, len(records), 0, width, max(source_lengths)),
     }
-    cross = {
-        what: _stack(recorder, "cross", what, layers["cross"], no_cross)
-        for what in ("weights", *(e for e in extras if e in ("scores", "q")))
-    }
-    residual = None
+    points: dict[str, Tensor] = {}
+    for kind, block, known in (("decoder", "self", "scores q k v"), ("cross", "cross", "scores q")):
+        for what in ("weights", *(name for name in extras if name in known.split())):
+            if layers[kind]:
+                found = recorder.layers("decoder", block, what, layers[kind])
+                if kind == "decoder" and what in ("k", "v"):  # of all tokens so far; the newest is new
+                    found = [point[:, :, -1:] for point in found]
+                points[f"{kind}.{what}"] = torch.stack(found)
+            else:
+                points[f"{kind}.{what}"] = logits.new_zeros(absent[block])
     if "residual" in extras:
         names = [
             name
             for name in recorder.points
             if name.startswith("decoder.") and name.endswith((".residual", ".embedded"))
         ]
-        residual = (
-            torch.stack([recorder[name][:, -1].norm(dim=-1) for name in names], -1).float().cpu().numpy()
+        points["decoder.residual_norm"] = torch.stack(
+            [recorder[name][:, -1].norm(dim=-1) for name in names], -1
         )
-    raw = logits.float().cpu().numpy() if "logits" in extras else None
-    for sentence, (record, row_nodes) in enumerate(zip(records, nodes, strict=True)):
-        for beam, node in enumerate(row_nodes):
-            if node < 0:
-                continue
-            row = sentence * width + beam
-            points = {"decoder.weights": own["weights"][:, row, :, -1]}
-            points["cross.weights"] = cross["weights"][:, sentence, :, beam, : source_lengths[sentence]]
-            if "scores" in extras:
-                points["decoder.scores"] = own["scores"][:, row, :, -1]
-                points["cross.scores"] = cross["scores"][:, sentence, :, beam, : source_lengths[sentence]]
-            for what in ("q", "k", "v"):
-                if what in own:
-                    points[f"decoder.{what}"] = own[what][:, row, :, -1]
-            if "q" in cross:
-                points["cross.q"] = cross["q"][:, sentence, :, beam]
-            if residual is not None:
-                points["decoder.residual_norm"] = residual[row]
-            if raw is not None:
-                points["logits"] = raw[row]
-            record.passes.append(Pass(node, points, top.tokens[row], top.logprobs[row]))
+    if "logits" in extras:
+        points["logits"] = logits
+    step = Step(points, best_tokens(logits, ALTERNATIVES) if best is None else best)
+    for place, (record, row_nodes) in enumerate(zip(records, nodes, strict=True)):
+        record.passes.source = source_lengths[place]
+        record.passes.add(step, place, row_nodes)
 
 
-def _stack(
-    recorder: Recorder, block: str, what: str, layers: int, absent: tuple[int, ...]
-) -> NDArray[np.float32]:
-    """``(L, ...)`` float32 of the same point in every decoder layer; of shape ``absent`` without layers."""
-    if not layers:
-        return np.zeros(absent, np.float32)
-    return torch.stack(recorder.layers("decoder", block, what, layers)).float().cpu().numpy()
+def _depth(records: Sequence[SearchRecord], nodes: Sequence[Sequence[int]]) -> int:
+    """Tokens that every row has read after the start token."""
+    return max(
+        record.step[node]
+        for record, row_nodes in zip(records, nodes, strict=True)
+        for node in row_nodes
+        if node >= 0
+    )

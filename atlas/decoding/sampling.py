@@ -99,6 +99,7 @@ def sample(
                 [tree.unread(group) for tree, group in zip(trees, draws, strict=True)],
                 recorder,
                 logits,
+                None,
                 [len(ids) for ids in sources],
                 recording.layers,
                 recording.extras,

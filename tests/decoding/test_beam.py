@@ -343,7 +343,7 @@ def test_equal_scores_stand_in_the_order_in_which_they_finished():
 def test_fates_and_passes_fit_together(width: int):
     settings_ = SearchOptions(beam=width, n_best=width, max_length=6)
     nodes = record(random_logits(11, 9), settings_).records[0]
-    read = [item.node for item in nodes.passes]
+    read = nodes.passes.nodes
     assert len(set(read)) == len(read) and read[0] == 0
     assert {nodes.parent[node] for node in range(1, len(nodes.parent))} <= set(read)
     assert {nodes.fate[node] for node in read} == {KEPT}

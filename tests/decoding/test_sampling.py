@@ -188,7 +188,7 @@ def test_draws_that_begin_alike_share_their_nodes():
     for found, nodes in zip(result.hypotheses, result.records, strict=True):
         edges = list(zip(nodes.parent, nodes.token, strict=True))
         assert len(set(edges)) == len(edges)
-        read = [item.node for item in nodes.passes]
+        read = nodes.passes.nodes
         assert sorted(read) == sorted({nodes.parent[node] for node in range(1, len(edges))})
         assert {nodes.fate[node] for node in read} == {KEPT}
         for item in found:

@@ -222,9 +222,9 @@ def test_searches_serve_them_as_they_serve_the_transformer(kind: str) -> None:
     )
     layers = model.config.attention_layers["cross"]
     for ids, record, found in zip(SOURCES, recorded.records, recorded.hypotheses, strict=True):
-        for step in record.passes:
-            assert step.points["cross.weights"].shape == (layers, layers, len(ids))
-            assert step.points["decoder.weights"].shape == (0, 0, record.step[step.node] + 1)
+        count, longest = len(record.passes), max(record.step[node] for node in record.passes.nodes)
+        assert record.passes.gather("cross.weights").shape == (count, layers, layers, len(ids))
+        assert record.passes.gather("decoder.weights").shape == (count, 0, 0, longest + 1)
         best = found[0]
         source, target = torch.tensor([ids]), torch.tensor([[1, *best.ids[:-1]]])
         logprobs = model(source, source > 0, target)[0].log_softmax(-1)
