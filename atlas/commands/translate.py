@@ -11,24 +11,42 @@ import typer
 
 from atlas.commands import options
 from atlas.commands.inputs import TABLES, Line, input_lines
+from atlas.commands.kept_chunks import partial_file, translate_in_chunks
 from atlas.commands.options import Method, Penalty, Stop, load_engine, search_options
 from atlas.commands.output import progress, say, say_json, tell
 from atlas.errors import AtlasError
+from atlas.whole import whole_file
 
 if TYPE_CHECKING:
     from atlas.engine import Engine, Translation
 
 
-def _translate(engine: Engine, lines: list[Line], **values: Any) -> list[Translation]:
-    """Translate what can be; the rest gets an empty result that says why."""
+def _translate(engine: Engine, lines: list[Line], out: Path | None, **values: Any) -> list[Translation]:
+    """Translate what can be, kept beside ``out`` as it goes; the rest gets an empty result that says why."""
     from atlas.engine import Translation
 
-    good = [line.text for line in lines if line.problem is None]
     with progress("translating", "sentences") as report:
+        if out is not None:
+            return translate_in_chunks(engine, lines, partial_file(out), report=report, **values)
+        good = [line.text for line in lines if line.problem is None]
         done = iter(engine.translate(good, progress=report, **values))
     return [
         next(done) if line.problem is None else Translation(line.text, (), line.problem) for line in lines
     ]
+
+
+def _check_out(out: Path | None, resume: bool) -> None:
+    """Find out before the work, not after it, that there is no place for its result."""
+    if out is None:
+        if not resume:
+            raise AtlasError("--restart is for --out; without a file nothing is kept to go on with")
+        return
+    if out.suffix.lower() not in TABLES:
+        raise AtlasError(f"{out}: a table's name ends in {', '.join(TABLES)}")
+    if out.is_dir():
+        raise AtlasError(f"{out}: a folder; --out names a file")
+    if not out.parent.is_dir():
+        raise AtlasError(f"{out}: the folder {out.parent} does not exist")
 
 
 def _as_json(line: Line, translation: Translation) -> dict[str, Any]:
@@ -53,7 +71,8 @@ def _write_table(out: Path, lines: list[Line], translations: list[Translation]) 
         "note": [translation.note or "" for translation in translations],
     }
     try:
-        out.write_bytes(write_table(columns, out.suffix.lower().removeprefix(".")))
+        with whole_file(out) as file:
+            file.write_bytes(write_table(columns, out.suffix.lower().removeprefix(".")))
     except OSError as error:
         raise AtlasError(f"{out}: {error.strerror or error}") from error
 
@@ -84,6 +103,12 @@ def run(
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Write a .csv .tsv .xlsx .jsonl table.")
     ] = None,
+    resume: Annotated[
+        bool,
+        typer.Option(
+            "--resume/--restart", help="Of an --out that was not finished: go on with it, or begin again."
+        ),
+    ] = True,
     prefix: Annotated[str | None, typer.Option(help="Begin every translation with these words.")] = None,
     checkpoint: options.Checkpoint = None,
     as_json: options.Json = False,
@@ -102,9 +127,12 @@ def run(
     top_p: options.TopP = 1.0,
     seed: options.Seed = 0,
 ) -> None:
-    """Translate a text, a file or standard input, one line out for each line in."""
-    if out is not None and out.suffix.lower() not in TABLES:
-        raise AtlasError(f"{out}: a table's name ends in {', '.join(TABLES)}")
+    """Translate a text, a file or standard input, one line out for each line in.
+
+    With --out, what is done is kept in OUT.partial until the table is whole: the same command goes on from
+    there after a stop or a crash.
+    """
+    _check_out(out, resume)
     lines = input_lines(text, file, column)
     settings = search_options(
         method=method,
@@ -123,13 +151,16 @@ def run(
         settings = replace(settings, method="sample")
     engine = load_engine(checkpoint)
     start = time.perf_counter()
-    translations = _translate(engine, lines, options=settings, prefix=prefix)
+    if out is not None and not resume:
+        partial_file(out).unlink(missing_ok=True)
+    translations = _translate(engine, lines, out, options=settings, prefix=prefix)
     seconds = time.perf_counter() - start
     for line, translation in zip(lines, translations, strict=True):
         if translation.note:
             tell(f"line {line.number}: {translation.note}")
     if out is not None:
         _write_table(out, lines, translations)
+        partial_file(out).unlink(missing_ok=True)
     if as_json:
         say_json(
             {
