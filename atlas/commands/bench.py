@@ -3,39 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from atlas.commands import bench_ancestors
 from atlas.commands.group import OneLineErrors
-from atlas.commands.output import say, say_json, tell
-
-if TYPE_CHECKING:
-    from atlas.bench.report import Report
+from atlas.commands.output import say
 
 app = typer.Typer(cls=OneLineErrors, help="Measure speed on this machine.", no_args_is_help=True)
-
-Output = Annotated[
-    Path | None, typer.Option("--output", "-o", help="Also keep the result in this file, as JSON.")
-]
-Rounds = Annotated[int, typer.Option(help="How often each is timed; medians are shown.", min=1)]
 
 
 @app.callback()
 def group() -> None:
     """Measure speed on this machine."""
-
-
-def finish(report: Report, output: Path | None, as_json: bool) -> None:
-    """What every measurement ends with: the table or JSON, and the file if one was asked for."""
-    if output is not None:
-        report.save(output)
-        tell(f"kept in {output}")
-    if as_json:
-        say_json(report.to_dict())
-    else:
-        say(report.markdown().rstrip("\n"))
 
 
 @app.command("show")

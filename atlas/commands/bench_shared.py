@@ -1,0 +1,33 @@
+"""What every ``atlas bench`` ends with, and the options that they share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from atlas.commands.output import say, say_json, tell
+
+if TYPE_CHECKING:
+    from atlas.bench.report import Report
+
+Output = Annotated[
+    Path | None, typer.Option("--output", "-o", help="Also keep the result in this file, as JSON.")
+]
+Rounds = Annotated[int, typer.Option(help="How often each is timed; medians are shown.", min=1)]
+Device = Annotated[str, typer.Option(help="Where the model runs: cpu, cuda or mps.")]
+Threads = Annotated[
+    int | None, typer.Option(help="Threads of PyTorch on the CPU.", min=1, show_default="one a core")
+]
+
+
+def finish(report: Report, output: Path | None, as_json: bool) -> None:
+    """The table or JSON, and the file if one was asked for."""
+    if output is not None:
+        report.save(output)
+        tell(f"kept in {output}")
+    if as_json:
+        say_json(report.to_dict())
+    else:
+        say(report.markdown().rstrip("\n"))
