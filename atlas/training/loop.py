@@ -73,6 +73,8 @@ class Trainer:
         self.progress = Progress()
         if folder.exists():
             self.progress = folder.load(model, self.optimizer, config.to_dict())
+            if processes.first:
+                folder.forget_after(self.progress.step)
         forced = TeacherForcing(model, config.label_smoothing)
         self.forced: nn.Module = DistributedDataParallel(forced) if processes.world > 1 else forced
 
@@ -112,7 +114,7 @@ class Trainer:
             return
         step, config = self.progress.step, self.config
         if step % config.average_every == 0 or last:
-            self.folder.keep_for_average(self.model, step, config.average)
+            self.folder.keep_for_average(self.model, step)
         if step in config.snapshots:
             self.folder.snapshot(self.model, step)
         if step % config.save_every == 0 or last:

@@ -135,7 +135,7 @@ def train_from_config(
     corpus = tidy(load_corpus(config, source))
     report.say(f"{corpus.name}: {corpus.report}")
     if processes.first and not folder.exists():
-        folder.save_tokenizer(_new_tokenizer(config, corpus, init))
+        folder.begin(_new_tokenizer(config, corpus, init))
     processes.wait()
     tokenizer = folder.load_tokenizer()
     # A run that was stopped before its first state begins again from the same weights.
@@ -217,7 +217,7 @@ def _average_if_better(trainer: Trainer, report: Reporter) -> str:
     """
     model, development = trainer.model, trainer.sentences.development
     last = {name: tensor.detach().clone() for name, tensor in model.named_parameters()}
-    mean, count = trainer.folder.average(trainer.progress.step)
+    mean, count = trainer.folder.average(trainer.progress.step, trainer.config.average)
     before = mean_loss(model, development)
     with torch.no_grad():
         for name, parameter in model.named_parameters():

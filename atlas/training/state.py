@@ -6,7 +6,6 @@ import csv
 import io
 import json
 import math
-import os
 import shutil
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, fields
@@ -23,6 +22,7 @@ from atlas.model.family import Model
 from atlas.text.tokenizer import Tokenizer
 from atlas.training.config import TrainingConfig
 from atlas.training.schedule import learning_rate
+from atlas.whole import whole_file
 
 MAY_CHANGE = frozenset(
     ["steps", "cooldown", "snapshots", "save_every", "average", "average_every", "patience", "evaluate_every"]
@@ -104,23 +104,30 @@ class RunFolder:
         return (self.path / "latest").is_file()
 
     def discard(self) -> None:
-        """Throw the whole run away, if there is one.
+        """Throw the whole run away, if there is one. Killed on the way, it leaves no run to resume.
 
         Raises:
             RunError: the folder is there and is not one of a run.
         """
         if not self.path.exists():
             return
-        if not (self.path / "tokenizer.json").is_file():
+        if not (self.path / "tokenizer.json").is_file() and any(self.path.iterdir()):
             raise RunError(f"{self.path}: not the folder of a run, so it is not thrown away")
-        shutil.rmtree(self.path)
+        (self.path / "latest").unlink(missing_ok=True)
+        self._clear()
+        (self.path / "tokenizer.json").unlink(missing_ok=True)
 
-    def save_tokenizer(self, tokenizer: Tokenizer) -> None:
-        """Keep the run's tokenizer, whole or not at all."""
+    def begin(self, tokenizer: Tokenizer) -> None:
+        """Start a run with this tokenizer. What a run without a state left does not go into it."""
         self.path.mkdir(parents=True, exist_ok=True)
-        partial = self.path / "tokenizer.new"
-        partial.write_text(tokenizer.to_json(), encoding="utf-8")
-        os.replace(partial, self.path / "tokenizer.json")
+        self._clear()
+        with whole_file(self.path / "tokenizer.json") as partial:
+            partial.write_text(tokenizer.to_json(), encoding="utf-8")
+
+    def _clear(self) -> None:
+        for folder in ("average", "snapshots", "state-*"):
+            for path in self.path.glob(folder):
+                shutil.rmtree(path)
 
     def load_tokenizer(self) -> Tokenizer:
         """The run's tokenizer.
@@ -133,7 +140,7 @@ class RunFolder:
     def save(
         self, model: Model, optimizer: torch.optim.Optimizer, progress: Progress, config: dict[str, Any]
     ) -> None:
-        """Keep the state of this step, then drop the previous one."""
+        """Keep the state of this step, then drop the previous one and the weights that no average needs."""
         folder = self.path / f"state-{progress.step}"
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
@@ -146,12 +153,13 @@ class RunFolder:
         }
         save_file(moments, folder / "optimizer.safetensors")
         (folder / "state.json").write_text(json.dumps({"progress": asdict(progress), "config": config}))
-        pointer = self.path / "latest.new"
-        pointer.write_text(folder.name)
-        os.replace(pointer, self.path / "latest")
+        with whole_file(self.path / "latest") as pointer:
+            pointer.write_text(folder.name)
         for old in self.path.glob("state-*"):
             if old != folder:
                 shutil.rmtree(old)
+        for file in self._averaged(progress.step)[: -config["average"]]:
+            file.unlink()
 
     def load(self, model: Model, optimizer: torch.optim.Optimizer, config: dict[str, Any]) -> Progress:
         """Put the newest state back.
@@ -196,21 +204,28 @@ class RunFolder:
         values = saved["progress"]
         return Progress(**{**values, "history": [HistoryRow(**row) for row in values["history"]]})
 
-    def keep_for_average(self, model: Model, step: int, count: int) -> None:
-        """Add this step's weights to the last ``count``."""
-        folder = self.path / "average"
-        folder.mkdir(parents=True, exist_ok=True)
-        partial = folder / "partial"
-        save_file(_parameters(model), partial)
-        os.replace(partial, folder / f"{step:08d}.safetensors")
-        for old in sorted(folder.glob("*.safetensors"))[:-count]:
-            old.unlink()
+    def forget_after(self, step: int) -> None:
+        """Drop weights that were kept after a step: a run that goes on from there makes its own."""
+        for folder, kept in (("average", self._averaged(step)), ("snapshots", self.snapshots(step).values())):
+            for file in (self.path / folder).glob("*.safetensors"):
+                if file not in kept:
+                    file.unlink()
 
-    def average(self, upto: int) -> tuple[dict[str, Tensor], int]:
-        """The mean of the kept weights up to a step, in float64, and how many they were."""
-        files = [
-            file for file in sorted((self.path / "average").glob("*.safetensors")) if int(file.stem) <= upto
-        ]
+    def keep_for_average(self, model: Model, step: int) -> None:
+        """Keep this step's weights for the average. Those that it no longer needs go when a state is saved:
+        a run that goes on from the state before still needs them.
+        """
+        (self.path / "average").mkdir(parents=True, exist_ok=True)
+        with whole_file(self.path / "average" / f"{step:08d}.safetensors") as partial:
+            save_file(_parameters(model), partial)
+
+    def _averaged(self, upto: int) -> list[Path]:
+        files = sorted((self.path / "average").glob("[0-9]*.safetensors"))
+        return [file for file in files if int(file.stem) <= upto]
+
+    def average(self, upto: int, count: int) -> tuple[dict[str, Tensor], int]:
+        """The mean of the last ``count`` kept weights up to a step, in float64, and how many they were."""
+        files = self._averaged(upto)[-count:]
         total: dict[str, Tensor] = {}
         for file in files:
             for name, tensor in load_file(file).items():
@@ -221,10 +236,9 @@ class RunFolder:
         """Keep half-precision weights of this step for good."""
         from atlas.checkpoint import half_weights
 
-        folder = self.path / "snapshots"
-        folder.mkdir(parents=True, exist_ok=True)
-        save_file(half_weights(model), folder / "partial")
-        os.replace(folder / "partial", folder / f"step-{step:06d}.safetensors")
+        (self.path / "snapshots").mkdir(parents=True, exist_ok=True)
+        with whole_file(self.path / "snapshots" / f"step-{step:06d}.safetensors") as partial:
+            save_file(half_weights(model), partial)
 
     def snapshots(self, upto: int) -> dict[str, Path]:
         """The kept snapshots by file name."""

@@ -173,6 +173,29 @@ def test_all_of_a_state_goes_back_to_where_the_weights_are(whole: Path):
     assert devices == {"meta"}
 
 
+def test_what_was_kept_for_the_average_outlives_a_stop(corpus: Path, tmp_path: Path):
+    """Weights go when a state is saved without which nobody can go back to where they are needed."""
+    folder, undisturbed = tmp_path / "stopped", tmp_path / "undisturbed"
+    long = {"save_every": 6, "average": 2, "average_every": 1, "steps": 12}
+    train(settings(corpus, **long), folder, stop=11)
+    kept = sorted(int(file.stem) for file in (folder / "run" / "average").iterdir())
+    assert kept == [5, 6, 7, 8, 9, 10]
+    train(settings(corpus, **{**long, "steps": 7}), folder)
+    train(settings(corpus, **{**long, "steps": 7}), undisturbed)
+    assert outcome(folder).same(outcome(undisturbed))
+    assert sorted(file.stem for file in (folder / "run" / "average").iterdir()) == ["00000006", "00000007"]
+
+
+def test_what_a_run_without_a_state_left_is_not_taken_for_the_next(corpus: Path, tmp_path: Path):
+    folder, undisturbed = tmp_path / "stopped", tmp_path / "undisturbed"
+    train(settings(corpus, save_every=12, snapshots=(1, 2)), folder, stop=6)
+    assert (folder / "run" / "average").is_dir() and not (folder / "run" / "latest").exists()
+    other = settings(corpus, seed=2, average_every=12)
+    train(other, folder)
+    train(other, undisturbed)
+    assert outcome(folder).same(outcome(undisturbed))
+
+
 def test_settings_that_move_no_weight_may_change_on_the_way(corpus: Path, whole: Path, tmp_path: Path):
     train(settings(corpus, steps=7), tmp_path)
     other = settings(corpus, save_every=3, evaluate_sentences=2, snapshots=(8,), patience=9)
