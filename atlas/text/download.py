@@ -26,6 +26,7 @@ from typing import BinaryIO
 from atlas import __version__
 from atlas.text.corpora import CorpusError
 from atlas.text.origins import CORPORA, Origin
+from atlas.whole import whole_file
 
 MAX_FILE_BYTES = 200_000_000
 MAX_UNPACKED_BYTES = 1_000_000_000
@@ -128,19 +129,16 @@ def download(corpus: str, dest: Path | None = None, progress: Progress | None = 
 def fetch(origin: Origin, folder: Path, progress: Progress | None = None) -> FileReport:
     """Fetch one file unless it is there. See `download`."""
     path = folder / origin.name
-    if path.is_file():
-        return _report(origin, path)
+    part = folder / f"{origin.name}.part"
     try:
+        if path.is_file():
+            _clear(part)
+            return _report(origin, path)
         folder.mkdir(parents=True, exist_ok=True)
-        part = folder / f"{origin.name}.part"
         if not any(_continue(origin, part, progress) for _ in range(_ATTEMPTS)):
             have = part.stat().st_size if part.is_file() else 0
             raise CorpusError(f"{origin.url}: cut off after {have:,} bytes; try again to go on from there")
-        _validator_file(part).unlink(missing_ok=True)
-        if origin.plain:
-            part.write_bytes(gzip.compress(part.read_bytes(), mtime=0))
-        report = _accept(origin, part)
-        os.replace(part, path)
+        report = _take(origin, part, path)
     except OSError as error:
         raise CorpusError(f"{path}: cannot be written: {error.strerror or error}") from error
     return FileReport(path, report.size, report.sha256, report.known, fetched=True)
@@ -206,9 +204,15 @@ def _continue(origin: Origin, part: Path, progress: Progress | None) -> bool:
             with part.open("ab" if have else "wb") as file:
                 if not have:
                     _remember_validator(validator, response)
-                return _receive(origin, response, file, have, total, progress)
+                done = _receive(origin, response, file, have, total, progress)
+        if total is not None:
+            return done == total
+        # Nothing says where it ends: an archive shows a cut by itself, plain text by its known checksum only.
+        return not origin.plain or hashlib.sha256(part.read_bytes()).hexdigest() == origin.sha256
     except urllib.error.HTTPError as error:
-        if error.code == 416 and have:
+        if error.code == 416 and have:  # nothing is left to send: it is whole, or not the same file
+            if error.headers.get("Content-Range") == f"bytes */{have}":
+                return True
             part.unlink()
             return False
         raise CorpusError(f"{origin.url}: the server answered {error.code} {error.reason}") from error
@@ -237,7 +241,8 @@ def _receive(
     done: int,
     total: int | None,
     progress: Progress | None,
-) -> bool:
+) -> int:
+    """Write what arrives; how many bytes the file has then."""
     if total is not None and total > MAX_FILE_BYTES:
         raise CorpusError(f"{origin.url}: has {total:,} bytes; the limit is {MAX_FILE_BYTES:,}")
     while chunk := response.read(_CHUNK):
@@ -247,18 +252,32 @@ def _receive(
         file.write(chunk)
         if progress is not None:
             progress(origin.name, done, total)
-    return total is None or done == total
+    return done
 
 
-def _accept(origin: Origin, part: Path) -> FileReport:
-    """The report of a finished download; one that is no archive is not kept for resuming."""
+def _take(origin: Origin, part: Path, path: Path) -> FileReport:
+    """Give a finished download its name. One that is no archive is thrown away."""
     try:
-        return _report(origin, part)
+        if origin.plain:
+            with whole_file(path) as packed:
+                packed.write_bytes(gzip.compress(part.read_bytes(), mtime=0))
+                report = _report(origin, packed)
+        else:
+            report = _report(origin, part)
+            os.replace(part, path)
     except CorpusError as error:
-        part.unlink()
+        _clear(part)
         raise CorpusError(
             f"{origin.url}: what was sent is not the corpus, and was thrown away ({error})"
         ) from error
+    _clear(part)
+    return report
+
+
+def _clear(part: Path) -> None:
+    """Throw away what only an unfinished download needs."""
+    part.unlink(missing_ok=True)
+    _validator_file(part).unlink(missing_ok=True)
 
 
 def _report(origin: Origin, path: Path) -> FileReport:

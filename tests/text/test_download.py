@@ -36,6 +36,7 @@ class Server:
     tag: str | None = '"one"'
     cuts: list[int] = field(default_factory=list)
     """Bytes after which each of the next answers is cut off."""
+    says_length: bool = True
     asked: list[dict[str, str]] = field(default_factory=list)
 
     def answer(self, request: BaseHTTPRequestHandler) -> None:
@@ -52,7 +53,11 @@ class Server:
         if asked and request.headers.get("If-Range") == self.tag:
             start = int(asked.removeprefix("bytes=").removesuffix("-"))
             if start >= len(content):
-                request.send_error(416)
+                request.send_response(416)
+                if self.says_length:
+                    request.send_header("Content-Range", f"bytes */{len(content)}")
+                request.send_header("Content-Length", "0")
+                request.end_headers()
                 return
             request.send_response(206)
             request.send_header("Content-Range", f"bytes {start}-{len(content) - 1}/{len(content)}")
@@ -60,7 +65,8 @@ class Server:
             request.send_response(200)
         if self.tag:
             request.send_header("ETag", self.tag)
-        request.send_header("Content-Length", str(len(content) - start))
+        if self.says_length:
+            request.send_header("Content-Length", str(len(content) - start))
         request.end_headers()
         body = content[start:]
         request.wfile.write(body[: self.cuts.pop(0)] if self.cuts else body)
@@ -158,12 +164,45 @@ def test_without_a_validator_nothing_is_glued_together(server: Server, tmp_path:
     assert all("range" not in headers for headers in server.asked)
 
 
-def test_a_whole_part_that_was_not_renamed_is_recovered(server: Server, tmp_path: Path) -> None:
+@pytest.mark.parametrize("says_length", [True, False])
+def test_a_whole_part_that_was_not_renamed_is_recovered(
+    server: Server, tmp_path: Path, says_length: bool
+) -> None:
+    """Without a word about the length it is fetched again."""
+    server.says_length = says_length
     content = archive()
     (tmp_path / "fra-eng.zip.part").write_bytes(content)
     (tmp_path / "fra-eng.zip.part.validator").write_text('"one"')
     assert fetch(origin(server, content), tmp_path).known
     assert leftovers(tmp_path) == []
+    assert [headers.get("range") for headers in server.asked] == [
+        f"bytes={len(content)}-",
+        *([] if says_length else [None]),
+    ]
+
+
+def test_leftovers_beside_a_whole_file_are_cleared(server: Server, tmp_path: Path) -> None:
+    source = origin(server, archive())
+    fetch(source, tmp_path)
+    (tmp_path / "fra-eng.zip.part.validator").write_text('"one"')
+    (tmp_path / "fra-eng.zip.part").write_bytes(b"PK")
+    assert not fetch(source, tmp_path).fetched
+    assert leftovers(tmp_path) == []
+
+
+def test_plain_text_of_unsaid_length_is_whole_only_if_known(server: Server, tmp_path: Path) -> None:
+    """A cut line would look like the end of the file."""
+    server.says_length = False
+    text = b"a man in a cafe .\n" * 1000
+    server.files["/test.fr"] = text
+    known = Origin("fr.gz", f"{server.url}/test.fr", hashlib.sha256(text).hexdigest(), plain=True)
+    server.cuts = [5000]
+    report = fetch(known, tmp_path)
+    assert report.known and gzip.decompress(report.path.read_bytes()) == text
+    report.path.unlink()
+    with pytest.raises(CorpusError, match="cut off after 18,000 bytes"):
+        fetch(Origin(known.name, known.url, None, plain=True), tmp_path)
+    assert leftovers(tmp_path) == ["fr.gz.part", "fr.gz.part.validator"]
 
 
 def test_an_unknown_checksum_is_reported_and_accepted(server: Server, tmp_path: Path) -> None:
