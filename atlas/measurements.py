@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atlas.errors import AtlasError
+from atlas.whole import whole_file
 
 FOLDER = "measurements"
 FORMAT_VERSION = 1
@@ -66,11 +66,10 @@ def save_measurement(bundle: Path | None, measurement: Measurement) -> Path:
     }
     folder = bundle / FOLDER
     folder.mkdir(exist_ok=True)
-    file, partial = folder / f"{measurement.name}.npz", folder / f".{measurement.name}.new"
+    file = folder / f"{measurement.name}.npz"
     text = np.frombuffer(json.dumps(header, ensure_ascii=False).encode(), np.uint8)
-    with partial.open("wb") as out:
+    with whole_file(file) as partial, partial.open("wb") as out:
         np.savez_compressed(out, **{_HEADER: text}, **dict(measurement.arrays))  # type: ignore[arg-type]
-    os.replace(partial, file)
     return file
 
 

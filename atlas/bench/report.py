@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from atlas.errors import AtlasError
+from atlas.whole import whole_file
 
 
 class ReportError(AtlasError):
@@ -110,9 +110,9 @@ class Report:
 
     def save(self, path: Path) -> None:
         """Write it as JSON; a file that is there is replaced at once or not at all."""
-        draft = path.with_name(f"{path.name}.part")
-        draft.write_text(json.dumps(self.to_dict(), ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
-        os.replace(draft, path)
+        with whole_file(path) as draft:
+            text = json.dumps(self.to_dict(), ensure_ascii=False, indent=1) + "\n"
+            draft.write_text(text, encoding="utf-8")
 
     @classmethod
     def load(cls, path: Path) -> Report:

@@ -15,6 +15,7 @@ from atlas.commands import options
 from atlas.commands.options import Method, Penalty, Stop, load_engine, search_options
 from atlas.commands.output import progress, say, say_json
 from atlas.errors import AtlasError
+from atlas.whole import whole_file
 
 if TYPE_CHECKING:
     from atlas.decoding import SearchOptions
@@ -90,7 +91,8 @@ def _write_card(checkpoint: str, settings: SearchOptions, result: dict[str, Any]
     published = TRANSFORMER_TINY.get(result["test"]) if result["target_language"] == "fr" else None
     path = choose_bundle(checkpoint) / CARD
     row = {**result, "beam": settings.width, "command": command, "published": published}
-    path.write_text(with_score(path.read_text(encoding="utf-8"), row), encoding="utf-8")
+    with whole_file(path) as file:
+        file.write_text(with_score(path.read_text(encoding="utf-8"), row), encoding="utf-8")
 
 
 def run(
@@ -133,7 +135,8 @@ def run(
     texts = [translation.text for translation in done]
     if out is not None:
         try:
-            out.write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
+            with whole_file(out) as file:
+                file.write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
         except OSError as error:
             raise AtlasError(f"{out}: {error.strerror or error}") from error
     result = {

@@ -74,12 +74,13 @@ def run(
     found: dict[str, Measurement] = {}
     for stage in _chosen(only):
         module: Any = import_module(f"atlas.analysis.heads.{STAGES[stage]}")
+        folder = work / f"{engine.name}-{engine.hash[:12]}-{sample.digest[:12]}" / stage
         kept = None if restart else load_measurement(engine.folder, module.NAME, engine.hash)
         if kept is not None and kept.command == sample.command(engine.name):
             tell(f"{stage}: already measured")
             found[stage] = kept
+            shutil.rmtree(folder, ignore_errors=True)  # of a run that was killed right after it was kept
             continue
-        folder = work / f"{engine.name}-{engine.hash[:12]}-{len(sample)}" / stage
         if restart:
             shutil.rmtree(folder, ignore_errors=True)
         try:

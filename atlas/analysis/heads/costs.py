@@ -10,7 +10,6 @@ A head is removed by setting its output to zero before the projection that joins
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,6 +34,7 @@ from atlas.model.recorder import Recorder, point
 from atlas.model.transformer import Transformer
 from atlas.text.tokenizer import PAD_ID
 from atlas.trace.views import Kind
+from atlas.whole import whole_file
 
 NAME = "head_costs"
 DRAWS = 1000
@@ -205,10 +205,8 @@ def measure(
 def write_whole(file: Path, **arrays: NDArray) -> None:
     """Write a partial result, whole or not at all."""
     file.parent.mkdir(parents=True, exist_ok=True)
-    partial = file.with_suffix(".new")
-    with partial.open("wb") as out:
+    with whole_file(file) as partial, partial.open("wb") as out:
         np.savez_compressed(out, **arrays)  # type: ignore[arg-type]
-    os.replace(partial, file)
 
 
 def summary(measurement: Measurement) -> list[str]:
