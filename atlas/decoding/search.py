@@ -17,8 +17,6 @@ from atlas.model.recorder import Edit, Recorder
 from atlas.text.batches import pad
 from atlas.text.tokenizer import END_ID, PAD_ID
 
-_ALWAYS = ("weights", "residual", "embedded")
-
 
 @dataclass(frozen=True)
 class Found:
@@ -54,7 +52,8 @@ class Recording:
 
     def recorder(self, *more: str) -> Recorder:
         """A recorder for one pass of the model, which keeps ``more`` kinds of point besides."""
-        return Recorder((*_ALWAYS, *more, *self.extras), self.edits, self.made)
+        begins = ("embedded",) if "residual" in self.extras else ()  # where the residual stream does
+        return Recorder(("weights", *begins, *more, *self.extras), self.edits, self.made)
 
 
 @dataclass

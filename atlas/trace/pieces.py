@@ -104,6 +104,8 @@ def decode_pieces(pieces: Sequence[str]) -> str:
 
 def visible(text: str) -> str:
     """``text`` with every character that the eye would miss written out: ``"a \\n"`` becomes ``"a␣↵"``."""
+    if text.isascii() and text.isprintable() and " " not in text:
+        return text
     shown: list[str] = []
     before = "Cc"  # category of the character before
     for character in text:
