@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 
 from atlas.commands import app as app_command
-from atlas.commands import bench, data, evaluate, heads, info, measure, trace, train, translate
+from atlas.commands import bench, data, evaluate, export, heads, info, measure, trace, train, translate
 from atlas.commands.group import OneLineErrors
 
 app = typer.Typer(
@@ -21,6 +21,7 @@ app = typer.Typer(
 app.command("app")(app_command.run)
 app.command("translate")(translate.run)
 app.command("trace")(trace.run)
+app.command("export")(export.run)
 app.command("train")(train.run)
 app.command("evaluate")(evaluate.run)
 app.command("data")(data.run)

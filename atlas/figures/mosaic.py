@@ -27,11 +27,15 @@ from atlas.figures.heatmap import KINDS
 SUMMARIES: Final = ("mean", "max")
 """The two tiles at the end of each layer: the mean over its heads, whose rows sum to 1, and their maximum."""
 
+FIXED: Final = "fixed"
+"""The colour scale that never changes."""
+
 SCALES: Final[dict[str, str]] = {
     "head": "each head has its own colour scale, from 0 to its largest weight",
     "shared": "all heads share one colour scale, from 0 to the largest weight of any",
+    FIXED: "all heads of all sentences share one colour scale, from 0 to 1",
 }
-"""The two ways to colour a grid, in the words that a page shows."""
+"""The ways to colour a grid, in the words that a page shows."""
 
 
 @dataclass(frozen=True)
@@ -114,6 +118,8 @@ class HeadGrid:
         """
         if scale not in SCALES:
             raise ValueError(f"scale must be one of {', '.join(SCALES)}, not {scale!r}")
+        if scale == FIXED:
+            return 1.0
         return float(self.peaks.max(initial=0.0) if scale == "shared" else self.peaks[layer, column])
 
     def shades(self, scale: str) -> NDArray[np.uint8]:
@@ -258,6 +264,14 @@ def _packed(array: NDArray[np.uint8]) -> str:
     return base64.b64encode(np.ascontiguousarray(array).tobytes()).decode("ascii")
 
 
+def colour_tables() -> dict[str, str]:
+    """The colours of shades 0 to 255 on a ``light`` and on a ``dark`` page: 256 x RGB, base64."""
+    return {
+        name: _packed(np.array(style.colour_table(dark), dtype=np.uint8))
+        for name, dark in (("light", False), ("dark", True))
+    }
+
+
 def mosaic_payload(
     grid: HeadGrid, *, scale: str = "head", chosen: tuple[int, int] = (0, 0)
 ) -> dict[str, Any]:
@@ -273,10 +287,6 @@ def mosaic_payload(
         + 2 lines), ``chosen``, ``label`` (what a screen reader calls it), ``colour`` of the kind, ``tables``
         (256 x RGB, base64, for a light and a dark page).
     """
-    tables = {
-        name: _packed(np.array(style.colour_table(dark), dtype=np.uint8))
-        for name, dark in (("light", False), ("dark", True))
-    }
     shades = grid.shades(scale)
     return {
         "shades": _packed(shades),
@@ -289,5 +299,5 @@ def mosaic_payload(
         "chosen": list(chosen),
         "label": f"all heads of {KINDS[grid.kind]}; {SCALES[scale]}",
         "colour": style.COLOURS[grid.kind],
-        "tables": tables,
+        "tables": colour_tables(),
     }
