@@ -1,7 +1,24 @@
-"""Attention Atlas: the entry point of the application. Navigation only; every page sets itself up."""
+"""Attention Atlas: the entry point of the application.
 
-import pandas  # noqa: F401  Whole before two first visits at once reach it by different ways.
+Streamlit runs this file as a script for every visit: navigation only, every page sets itself up. The server
+imports it once, for what it serves: the same script behind the security headers.
+"""
 
-from atlas.ui.navigation import run
+if __name__ == "__main__":
+    import pandas  # noqa: F401  Whole before two first visits at once reach it by different ways.
 
-run()
+    from atlas.ui.navigation import run
+
+    run()
+else:
+    from starlette.middleware import Middleware
+    from streamlit.starlette import App
+
+    from atlas.ui.security import SecurityHeaders, embedders
+    from atlas.ui.serving import opened_browser
+
+    app = App(
+        __file__,
+        middleware=[Middleware(SecurityHeaders, embed_in=embedders())],
+        lifespan=opened_browser,
+    )

@@ -12,6 +12,7 @@ import typer
 import atlas
 from atlas.bundles import ENVIRONMENT
 from atlas.errors import AtlasError
+from atlas.ui.security import EMBEDDERS, check_origin
 
 # An installed wheel has the application inside the package, a checkout next to it.
 _PACKAGE = Path(atlas.__file__).resolve().parent
@@ -55,12 +56,21 @@ def run(
         str, typer.Option(help="Address to serve on; 0.0.0.0 lets other machines in.")
     ] = "127.0.0.1",
     headless: Annotated[bool, typer.Option("--headless", help="Do not open a browser.")] = False,
+    embed_in: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Origin that may show the app in a frame, such as https://example.org; may be given again. "
+            f"Otherwise ${EMBEDDERS}, then none."
+        ),
+    ] = None,
 ) -> None:
     """Open the application in the browser."""
     if checkpoint is not None:
         if not checkpoint.is_dir():
             raise AtlasError(f"{checkpoint}: there is no such folder")
         os.environ[ENVIRONMENT] = str(checkpoint.resolve())
+    if embed_in:
+        os.environ[EMBEDDERS] = " ".join(map(check_origin, embed_in))
     script = application()
     _check_port(address, port)
 

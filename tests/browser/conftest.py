@@ -96,4 +96,5 @@ def visit(chromium: Browser) -> Iterator[OpenPage]:
     yield open_page
     for one in visits:
         assert one.outside == []
+        assert one.violations == []
         one.page.context.close()

@@ -117,6 +117,7 @@ class Visit:
         sent: how many messages the browser sent to the server over its web socket.
         outside: requests that tried to leave the machine.
         errors: uncaught errors of scripts in the page, and dialogs that opened.
+        violations: what the content security policy refused.
     """
 
     def __init__(self, page: Page) -> None:
@@ -124,15 +125,21 @@ class Visit:
         self.sent = 0
         self.outside: list[str] = []
         self.errors: list[str] = []
+        self.violations: list[str] = []
         page.set_default_timeout(PATIENCE_MS)
         page.on("request", self._watch)
         page.on("pageerror", lambda error: self.errors.append(str(error)))
         page.on("dialog", lambda dialog: (self.errors.append(f"dialog: {dialog.message}"), dialog.dismiss()))
         page.on("websocket", self._listen)
+        page.on("console", lambda message: self._note_violation(message.text))
 
     def _watch(self, request: Request) -> None:
         if urlparse(request.url).hostname not in (None, "127.0.0.1", "localhost"):
             self.outside.append(request.url)
+
+    def _note_violation(self, text: str) -> None:
+        if "Content Security Policy" in text:
+            self.violations.append(text)
 
     def _listen(self, socket: WebSocket) -> None:
         def count(_: object) -> None:
@@ -157,8 +164,9 @@ class Visit:
         raise AssertionError("the page never came to rest")
 
     def no_trouble(self) -> None:
-        """No error box, no script error, nothing left the machine."""
+        """No error box, no script error, nothing left the machine, nothing against the security policy."""
         boxes = self.page.locator('[data-testid="stException"], [role="dialog"]:has-text("Page not found")')
         assert [box.inner_text() for box in boxes.all()] == []
         assert self.errors == []
         assert self.outside == []
+        assert self.violations == []
