@@ -9,6 +9,7 @@ from atlas.ui.attention.choice import KEYS, kinds_of, settle
 from atlas.ui.attention.controls import hypothesis_control, pin_control, special_control, view_controls
 from atlas.ui.attention.downloads import downloads
 from atlas.ui.page import open_page
+from atlas.ui.talk.mode import shown_scale
 
 page = open_page(
     "attention",
@@ -24,7 +25,7 @@ located, grid = settle(page)
 view = located.view(state)
 head = as_map(view)
 column = grid.columns.index(state["head"])
-top = grid.top(state["scale"], state["layer"] - 1, column)
+top = grid.top(shown_scale(state), state["layer"] - 1, column)
 
 with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
     special_control(state)

@@ -33,6 +33,10 @@ _FEW: Final = 40
 """Up to so many tokens a side every tick is labelled, and a hover can read its labels from the ticks."""
 
 
+WEIGHTS: Final = "weights of attention"
+"""What the trace of a heatmap says in ``meta`` when its colours are weights from 0 to at most 1."""
+
+
 @dataclass(frozen=True)
 class HeadMap:
     """The attention of one head (or of several summarised heads), ready to be drawn.
@@ -164,6 +168,7 @@ def heatmap(
             text=labels,
             zmin=0.0,
             zmax=end if end > 0 else 1.0,
+            meta=WEIGHTS,
             colorscale=style.sequential(dark),
             hovertemplate=_hover(head),
             hoverongaps=False,

@@ -89,6 +89,14 @@ def translation_line(trace: Trace, facts: list[str]) -> None:
         show_facts(facts, width="content")
 
 
+def stage_lines(trace: Trace) -> None:
+    """What stands in place of the bar in talk mode: the sentence and its translation in large type."""
+    with st.container(gap=None):
+        show_sentence(trace.source, size="1.5rem")
+        if len(trace.hypotheses):
+            show_translation(trace, int(trace.hypotheses[0]), size="1.5rem")
+
+
 def saved_bar(trace: Trace, file_name: str) -> None:
     """What stands in place of the bar while a saved trace is shown."""
     show_sentence(trace.source)

@@ -7,6 +7,9 @@ from typing import Any
 import plotly.graph_objects as go
 import streamlit as st
 
+from atlas.ui.talk.mode import talking
+from atlas.ui.talk.projector import for_projector
+
 
 def chart(figure: go.Figure, key: str, alt: str, **more: Any) -> Any:
     """A figure as wide as its column, without a tool bar.
@@ -19,6 +22,8 @@ def chart(figure: go.Figure, key: str, alt: str, **more: Any) -> Any:
     Returns:
         what ``st.plotly_chart`` returns.
     """
+    if talking():
+        figure = for_projector(figure)
     return st.plotly_chart(
         figure, width="stretch", key=key, alt=alt, config={"displayModeBar": False}, **more
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
@@ -24,6 +24,8 @@ class Key(Generic[T]):
         read: text of the query parameter -> value; raises ``ValueError`` for a text it cannot use.
         write: value -> text, so that ``read(write(value)) == value`` for every value allowed.
         expected: what a good value looks like, for the notice ("a whole number from 1 to 10").
+        quiet: left out of the address while it has its default, so that an address that says anything at all
+            and not this means the default.
     """
 
     name: str
@@ -31,6 +33,7 @@ class Key(Generic[T]):
     read: Callable[[str], T]
     write: Callable[[T], str]
     expected: str
+    quiet: bool = False
 
     def accepts(self, value: Any) -> bool:
         """Whether ``value`` is one that this key allows."""
@@ -89,6 +92,11 @@ def decimal(name: str, default: float, low: float, high: float) -> Key[float]:
     return Key(name, default, read, lambda value: f"{value:.10g}", f"a number from {low:g} to {high:g}")
 
 
+def quiet(key: Key[T]) -> Key[T]:
+    """The same key, left out of the address while it has its default."""
+    return replace(key, quiet=True)
+
+
 def flag(name: str, default: bool = False) -> Key[bool]:
     """Yes or no, written as 1 or 0."""
 
@@ -132,6 +140,8 @@ def read_address(
     for key in keys:
         raw = params.get(key.name)
         if raw is None:
+            if key.quiet and params:
+                values[key.name] = key.default
             continue
         try:
             values[key.name] = key.read(raw)
@@ -149,5 +159,6 @@ def _complaint(key: Key[Any], raw: str) -> str:
 
 
 def write_address(values: Mapping[str, Any], keys: Sequence[Key[Any]]) -> dict[str, str]:
-    """The query parameters of a view, defaults included."""
-    return {key.name: key.write(values[key.name]) for key in keys}
+    """The query parameters of a view, defaults included but those of quiet keys."""
+    said = (key for key in keys if not key.quiet or values[key.name] != key.default)
+    return {key.name: key.write(values[key.name]) for key in said}

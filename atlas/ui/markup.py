@@ -26,9 +26,10 @@ def notice(message: str) -> None:
     st.html(f'<div role="alert" style="{style}">{html.escape(message)}</div>')
 
 
-def show_sentence(text: str) -> None:
-    """A sentence of the visitor, small, as it is."""
-    st.html(f'<div style="opacity:.75;white-space:pre-wrap;overflow-wrap:anywhere">{html.escape(text)}</div>')
+def show_sentence(text: str, *, size: str = "1rem") -> None:
+    """A sentence of the visitor as it is, in type of one size."""
+    style = f"font-size:{size};opacity:.75;white-space:pre-wrap;overflow-wrap:anywhere"
+    st.html(f'<div style="{style}">{html.escape(text)}</div>')
 
 
 def _tint(probability: float) -> str:

@@ -22,6 +22,8 @@ from atlas.ui.models import Answer, SharedEngine, TimedTrace, cached_answer, cac
 from atlas.ui.navigation import configure, ensure_navigation, entry
 from atlas.ui.saved import SavedTrace, open_saved, saved_trace_box
 from atlas.ui.state import ViewState
+from atlas.ui.talk.mode import TALK, talking
+from atlas.ui.talk.stage import set_stage, talk_box
 
 Needs = Literal["trace", "model"]
 Serves = Literal["transformer", "any"]
@@ -36,6 +38,7 @@ def common_keys(models: Sequence[str]) -> tuple[Key[Any], ...]:
         keys.choice("penalty", ["gnmt", "average", "none"], "gnmt"),
         keys.decimal("alpha", 0.6, 0.0, 2.0),
         keys.integer("limit", 0, 0, 256),
+        TALK,
     )
 
 
@@ -204,6 +207,7 @@ def open_page(
     saved = open_saved() if needs == "trace" else None
     with st.sidebar:
         engine, trouble = _sidebar(state, bundles)
+    set_stage(state)
     for message in state.notices:
         notice(message)
     if saved is None and engine is None:
@@ -233,7 +237,8 @@ def open_page(
 
 def _heading(title: str, lead: str) -> None:
     st.title(title, anchor=False)
-    st.caption(lead)
+    if not talking():
+        st.caption(lead)
 
 
 def _sidebar(state: ViewState, bundles: dict[str, Path]) -> tuple[SharedEngine | None, str]:
@@ -248,17 +253,25 @@ def _sidebar(state: ViewState, bundles: dict[str, Path]) -> tuple[SharedEngine |
         else:
             st.caption(f"{engine.parameters / 1e6:.1f} M parameters · runs on {engine.device}")
     saved_trace_box()
+    talk_box(state)
     return engine, trouble
 
 
 def _bar(page: Page) -> None:
+    if page.saved and talking():
+        bar.stage_lines(page.saved.trace)
+        return
     if page.saved:
         bar.saved_bar(page.saved.trace, page.saved.file_name)
         return
-    bar.sentence_bar(page.state)
+    if not talking():
+        bar.sentence_bar(page.state)
     if not page.sentence.strip():
         return
     timed = page._timed()
+    if talking():
+        bar.stage_lines(timed.trace)
+        return
     if len(timed.trace.hypotheses):
         state = page.state
         bar.translation_line(

@@ -36,6 +36,16 @@ def _went_back() -> bool:
     return context is not None and context.is_history_navigation
 
 
+def remembered(name: str, default: Any) -> Any:
+    """A value of the address for those who do not have the state of the page, such as a figure.
+
+    Args:
+        name: of a key that all pages share.
+        default: where no page was set up in this session.
+    """
+    return _bucket(_VALUES).get(name, default)
+
+
 class ViewState:
     """The typed values of one page, shared by name with the other pages of the session.
 

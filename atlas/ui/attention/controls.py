@@ -9,12 +9,13 @@ from collections.abc import Sequence
 import streamlit as st
 
 from atlas.figures.heatmap import KINDS, HeadMap
-from atlas.figures.mosaic import HeadGrid
+from atlas.figures.mosaic import SCALES, HeadGrid
 from atlas.trace import Trace
 from atlas.ui.attention.choice import Choice, show_new_notices, write_choice
 from atlas.ui.markup import show_sentence
 from atlas.ui.page import Page
 from atlas.ui.state import ViewState
+from atlas.ui.talk.mode import SCALE_NAMES, shown_scale, talking
 
 _SIGNATURE = "atlas.attention.rows"
 
@@ -39,12 +40,13 @@ def view_controls(state: ViewState, kinds: Sequence[str]) -> None:
         )
         st.segmented_control(
             "Colour scale",
-            ["head", "shared"],
-            format_func={"head": "per head", "shared": "shared"}.__getitem__,
+            list(SCALES),
+            format_func=SCALE_NAMES.__getitem__,
+            disabled=talking(),
             required=True,
             help="Per head: each picture reaches full ink at its own largest weight. Shared: one scale for "
-            "all heads.",
-            **state.widget("scale"),
+            "all heads. 0 to 1: one for all sentences too.",
+            **state.widget("scale", to_widget=lambda _: shown_scale(state)),
         )
         if state["kind"] != "encoder":
             st.segmented_control(

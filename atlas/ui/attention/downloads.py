@@ -16,6 +16,7 @@ from atlas.figures.lines import head_lines
 from atlas.figures.mosaic import HeadGrid, heads_mosaic
 from atlas.ui.attention.choice import Located
 from atlas.ui.state import ViewState
+from atlas.ui.talk.mode import shown_scale
 from atlas.ui.theme import is_dark
 
 
@@ -34,7 +35,12 @@ def downloads(
     """
     name = f"attention-{head.kind}-layer{state['layer']}-head{state['head']}"
     everything = f"attention-{head.kind}-all-heads"
-    dark, scale, threshold, tile = is_dark(), state["scale"], state["threshold"], (state["layer"] - 1, column)
+    dark, scale, threshold, tile = (
+        is_dark(),
+        shown_scale(state),
+        state["threshold"],
+        (state["layer"] - 1, column),
+    )
     with st.popover("Download", icon=":material/download:"):
         st.caption(
             "Numbers of this head, of all heads of its kind, and the whole trace (opens in the sidebar)."

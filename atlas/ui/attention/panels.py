@@ -20,20 +20,21 @@ from atlas.ui.components import head_lines_view, heads_canvas
 from atlas.ui.markup import show_sentence
 from atlas.ui.page import Page
 from atlas.ui.state import ViewState
+from atlas.ui.talk.mode import shown_scale
 from atlas.ui.theme import is_dark
 
 
 def all_heads(state: ViewState, grid: HeadGrid, column: int) -> None:
     """The canvas of all heads, and what its colours mean."""
     heads_canvas(
-        mosaic_payload(grid, scale=state["scale"], chosen=(state["layer"] - 1, column)),
+        mosaic_payload(grid, scale=shown_scale(state), chosen=(state["layer"] - 1, column)),
         key="attention.mosaic",
         on_choose=lambda layer, place: choose_head(state, grid, layer, place),
     )
     st.caption(
         f"{KINDS[grid.kind].capitalize()}, layers down, heads across. Click a head, or focus the grid and "
         f"use the "
-        f"arrow keys. Colour: {SCALES[state['scale']]}."
+        f"arrow keys. Colour: {SCALES[shown_scale(state)]}."
     )
 
 
@@ -114,7 +115,7 @@ def comparison(page: Page, now: Located, head: HeadMap, top: float, note: str, c
         return
     other = as_map(pinned)
     same = other.kind == head.kind and other.queries == head.queries
-    end = max(top, other.peak) if state["scale"] == "shared" else None
+    end = {"head": None, "shared": max(top, other.peak)}.get(shown_scale(state), top)
     left, right = st.columns(2, gap="medium")
     with left:
         st.subheader(f"Pinned: {other.name}", anchor=False)

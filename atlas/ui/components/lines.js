@@ -49,6 +49,11 @@ function floats(base64) {
   return Float32Array.from({ length: raw.length / 4 }, (_, place) => view.getFloat32(4 * place, true));
 }
 
+/** How much larger than on a plain screen everything is drawn: talk mode and visitors set the size of the type. */
+function unit() {
+  return parseFloat(getComputedStyle(document.documentElement).fontSize) / 16;
+}
+
 class Lines {
   constructor(parent) {
     this.root = element("div", "lines", parent);
@@ -91,7 +96,8 @@ class Lines {
   }
 
   layout() {
-    const width = this.root.clientWidth;
+    const scale = unit();
+    const width = this.root.clientWidth / scale;
     if (!this.data || !width || width === this.width) return;
     this.width = width;
     const { queries, keys, colours } = this.data;
@@ -105,7 +111,8 @@ class Lines {
     this.right = width - side - NUMBER;
     const height = rows * this.pitch + 4;
     this.svg.replaceChildren();
-    for (const [name, value] of Object.entries({ width, height, viewBox: `0 0 ${width} ${height}` })) {
+    const size = { width: width * scale, height: height * scale, viewBox: `0 0 ${width} ${height}` };
+    for (const [name, value] of Object.entries(size)) {
       this.svg.setAttribute(name, value);
     }
     this.lines = shape("g", { class: "strokes", stroke: colours.line }, this.svg);

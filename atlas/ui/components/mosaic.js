@@ -9,7 +9,7 @@
  * trigger "choose": [layer, column], both from 0, only after a click or a key.
  */
 
-const GUTTER = { left: 52, top: 22 };
+const GUTTER = { left: 52, top: 22 }; // in sixteenths of the size of the type, as HIGHEST
 const GAP = 4;
 const BEFORE_SUMMARIES = 10;
 const SETTLE_MS = 120; // held arrow keys move the frame at once and tell Python when they rest
@@ -50,12 +50,18 @@ function isDark(root) {
   return 0.2126 * red + 0.7152 * green + 0.0722 * blue < 128;
 }
 
+/** How much larger than on a plain screen everything is drawn: talk mode and visitors set the size of the type. */
+function unit() {
+  return parseFloat(getComputedStyle(document.documentElement).fontSize) / 16;
+}
+
 class Mosaic {
   constructor(parent) {
     this.root = element("div", "mosaic", parent);
     this.board = element("div", "board", this.root);
     this.board.tabIndex = 0;
     this.board.setAttribute("role", "listbox");
+    this.board.dataset.pageKeys = "free";
     this.canvas = element("canvas", "", this.board);
     this.canvas.setAttribute("aria-hidden", "true");
     this.names = element("div", "names", this.board);
@@ -113,17 +119,19 @@ class Mosaic {
   layout() {
     if (!this.data || !this.root.clientWidth) return;
     const [layers, columns, queries, keys] = this.data.shape;
-    const free = this.root.clientWidth - GUTTER.left - BEFORE_SUMMARIES - GAP * columns;
+    const scale = unit();
+    const gutter = { left: GUTTER.left * scale, top: GUTTER.top * scale };
+    const free = this.root.clientWidth - gutter.left - BEFORE_SUMMARIES - GAP * columns;
     const width = Math.max(8, Math.floor(free / columns));
     const shape = Math.min(Math.max(queries / Math.max(keys, 1), 0.5), 1.25);
-    const height = Math.max(8, Math.floor(Math.min(width * shape, HIGHEST / layers - GAP)));
+    const height = Math.max(8, Math.floor(Math.min(width * shape, (HIGHEST * scale) / layers - GAP)));
     this.place = (layer, column) => ({
-      left: GUTTER.left + column * (width + GAP) + (column >= columns - 2 ? BEFORE_SUMMARIES : 0),
-      top: GUTTER.top + layer * (height + GAP),
+      left: gutter.left + column * (width + GAP) + (column >= columns - 2 ? BEFORE_SUMMARIES : 0),
+      top: gutter.top + layer * (height + GAP),
       width,
       height,
     });
-    const full = { width: this.root.clientWidth, height: GUTTER.top + layers * (height + GAP) };
+    const full = { width: this.root.clientWidth, height: gutter.top + layers * (height + GAP) };
     this.board.style.height = `${full.height}px`;
     [...this.options.children].forEach((option, place) => {
       const box = this.place(Math.floor(place / columns), place % columns);
@@ -134,8 +142,8 @@ class Mosaic {
       const box = this.place(across ? 0 : place - columns, across ? place : 0);
       name.style.left = across ? `${box.left}px` : "0px";
       name.style.top = across ? "0px" : `${box.top}px`;
-      name.style.width = across ? `${width}px` : `${GUTTER.left - 8}px`;
-      name.style.lineHeight = across ? `${GUTTER.top}px` : `${height}px`;
+      name.style.width = across ? `${width}px` : `${gutter.left - 8}px`;
+      name.style.lineHeight = across ? `${gutter.top}px` : `${height}px`;
       name.style.textAlign = across ? "center" : "right";
     });
     this.draw(full);

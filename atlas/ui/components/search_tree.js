@@ -22,9 +22,22 @@ class TreeView extends TreePicture {
     this.svg.addEventListener("click", (event) => this.choose(this.nearest(event)));
     this.svg.addEventListener("keydown", (event) => this.key(event));
     this.svg.addEventListener("blur", () => this.hover(-1));
+    this.onKey = (event) => this.walk(event);
+    window.addEventListener("keydown", this.onKey);
+  }
+
+  /** A key on the page outside the picture: a step; at either end it keeps its ordinary meaning. */
+  walk(event) {
+    const move = event.shiftKey || !this.tree ? 0 : walkOf(event, this.slider);
+    const own = event.composedPath()[0] === this.slider;
+    if (!move || (own && event.key.startsWith("Arrow"))) return;
+    if (this.step + move < 0 || this.step + move > this.tree.steps) return;
+    event.preventDefault();
+    this.stepBy(move);
   }
 
   destroy() {
+    window.removeEventListener("keydown", this.onKey);
     clearInterval(this.timer);
     clearTimeout(this.sending);
     this.observer.disconnect();

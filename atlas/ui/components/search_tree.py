@@ -28,7 +28,7 @@ _mount = st.components.v2.component(
     "attention_atlas.search_tree",
     html=_read("search_tree.html"),
     css=_read("search_tree.css"),
-    js=_read("search_tree_picture.js") + _read("search_tree.js"),
+    js=_read("walking_keys.js") + _read("search_tree_picture.js") + _read("search_tree.js"),
 )
 
 

@@ -15,6 +15,11 @@ function make(name, attributes, parent) {
   return element;
 }
 
+/** How much larger than on a plain screen everything is drawn: talk mode and visitors set the size of the type. */
+function unit() {
+  return parseFloat(getComputedStyle(document.documentElement).fontSize) / 16;
+}
+
 class TreePicture {
   constructor(root) {
     this.root = root;
@@ -87,7 +92,8 @@ class TreePicture {
 
   place() {
     const { tree } = this;
-    const width = this.stage.clientWidth;
+    this.unit = unit();
+    const width = this.stage.clientWidth / this.unit;
     if (!width) return;
     const fit = (width - MARGIN.left - MARGIN.right) / Math.max(tree.steps, 1);
     this.zoom.hidden = fit >= READABLE_PITCH;
@@ -102,7 +108,7 @@ class TreePicture {
     this.scale = Math.min(1, (0.44 * this.pitch) / Math.max(...tree.radius));
     this.height = this.rowAt[tree.rows - 1] + MARGIN.bottom + 14;
     this.svg.setAttribute("viewBox", `0 0 ${width} ${this.height}`);
-    this.svg.style.height = `${this.height}px`;
+    this.svg.style.height = `${this.height * this.unit}px`;
     const room = Math.floor((this.pitch - 6) / (LETTER - 1));
     this.parts.forEach((part, node) => this.placeNode(part, node, room));
     this.placeAxis();
@@ -210,8 +216,8 @@ class TreePicture {
 
   nearest(event) {
     const box = this.svg.getBoundingClientRect();
-    const x = event.clientX - box.left + this.offset;
-    const y = event.clientY - box.top;
+    const x = (event.clientX - box.left) / this.unit + this.offset;
+    const y = (event.clientY - box.top) / this.unit;
     const column = Math.round((x - MARGIN.left) / this.pitch);
     let found = -1;
     let distance = REACH;
@@ -242,9 +248,9 @@ class TreePicture {
     }
     const left = x - this.offset;
     const flip = left > this.width / 2;
-    this.tip.style.left = flip ? "" : `${left + 14}px`;
-    this.tip.style.right = flip ? `${this.width - left + 14}px` : "";
-    const room = this.height - this.tip.offsetHeight;
-    this.tip.style.top = `${Math.max(0, Math.min(y + 10, room))}px`;
+    this.tip.style.left = flip ? "" : `${(left + 14) * this.unit}px`;
+    this.tip.style.right = flip ? `${(this.width - left + 14) * this.unit}px` : "";
+    const room = this.height * this.unit - this.tip.offsetHeight;
+    this.tip.style.top = `${Math.max(0, Math.min((y + 10) * this.unit, room))}px`;
   }
 }

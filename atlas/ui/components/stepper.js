@@ -1,20 +1,14 @@
 /**
  * A walk through named steps. It moves at once in the browser and tells Python when it has come to rest.
  *
- * Keys work from anywhere on the page, except where the focus is in something that uses them itself: no key while
- * someone types or holds a slider, a list or a menu; no arrow in radio buttons, tabs and the like. At either end a key
- * keeps its ordinary meaning. Labels are written through textContent only.
+ * Keys work from anywhere on the page (walking_keys.js, loaded before this file, says when not). At either end a key
+ * keeps its ordinary meaning: it scrolls, or leads to the next stop of a tour. Labels are written through textContent
+ * only.
  *
  * data: { labels: names of the steps, step: from 0 }. trigger "step": where the visitor came to rest.
  */
 
 const SETTLE_MS = 150; // a held key moves at once and tells Python when it rests
-const MOVES = { ArrowLeft: -1, PageUp: -1, ArrowRight: 1, PageDown: 1 };
-const TAKES_ALL =
-  'input:not([type="button"]):not([type="checkbox"]):not([type="radio"]), textarea, select, [contenteditable=""], ' +
-  '[contenteditable="true"], [role="textbox"], [role="combobox"], [role="listbox"], [role="slider"], [role="spinbutton"], ' +
-  '[role="menu"], [role="grid"], [role="tree"], [role="application"], video, audio';
-const TAKES_ARROWS = 'input[type="radio"], [role="radio"], [role="radiogroup"], [role="tab"], [role="tablist"], [role="menubar"]';
 
 const views = new WeakMap();
 
@@ -30,12 +24,6 @@ export default function render({ data, parentElement, setTriggerValue }) {
     view.remove();
     views.delete(root);
   };
-}
-
-/** Whether the element that has the focus, or one around it, uses this key itself. */
-function taken(event, own) {
-  const taking = event.key.startsWith("Arrow") ? `${TAKES_ALL}, ${TAKES_ARROWS}` : TAKES_ALL;
-  return event.composedPath().some((node) => node instanceof Element && node !== own && node.matches(taking));
 }
 
 class Stepper {
@@ -78,10 +66,9 @@ class Stepper {
   }
 
   key(event) {
-    const move = MOVES[event.key];
-    if (!move || event.defaultPrevented || event.ctrlKey || event.altKey || event.metaKey || event.shiftKey) return;
+    const move = event.shiftKey ? 0 : walkOf(event, this.slider);
     const own = event.composedPath()[0] === this.slider;
-    if ((own && event.key.startsWith("Arrow")) || taken(event, this.slider)) return;
+    if (!move || (own && event.key.startsWith("Arrow"))) return;
     if (!own && (this.step + move < 0 || this.step + move >= this.labels.length)) return;
     event.preventDefault();
     this.go(this.step + move);
@@ -115,7 +102,8 @@ class Stepper {
   placeMarks() {
     const room = this.marks.parentElement.clientWidth - 16;
     if (!this.labels || room <= 0) return;
-    this.pen.font = `700 12px ${getComputedStyle(this.root).fontFamily}`;
+    const unit = parseFloat(getComputedStyle(document.documentElement).fontSize) / 16;
+    this.pen.font = `700 ${12 * unit}px ${getComputedStyle(this.root).fontFamily}`;
     const last = this.labels.length - 1;
     const wide = this.labels.map((label) => this.pen.measureText(label).width + 6);
     // The first name begins at its step and the last one ends at it; the others stand around theirs.

@@ -23,7 +23,7 @@ _mount = st.components.v2.component(
     "attention_atlas.stepper",
     html=_read("stepper.html"),
     css=_read("stepper.css"),
-    js=_read("stepper.js"),
+    js=_read("walking_keys.js") + _read("stepper.js"),
 )
 
 

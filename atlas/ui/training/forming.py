@@ -24,6 +24,7 @@ from atlas.ui.components.stepper import stepper
 from atlas.ui.markup import show_facts
 from atlas.ui.models import SharedEngine, cached_answer, cached_trace
 from atlas.ui.page import Page
+from atlas.ui.talk.mode import SCALE_NAMES, shown_scale, talking
 from atlas.ui.theme import is_dark
 from atlas.ui.training.heads import kind_control, settle_head
 from atlas.ui.training.player import player
@@ -81,7 +82,7 @@ def show(page: Page) -> None:
     with right:
         head = maps[place]
         st.subheader(head.name, anchor=False)
-        top = grids[place].top(page.state["scale"], layer, column)
+        top = grids[place].top(shown_scale(page.state), layer, column)
         chart(
             heatmap(replace(head, name=""), top=top, dark=is_dark()),
             "training.head",
@@ -155,10 +156,12 @@ def _stepper(page: Page, moments: Moments) -> int:
         st.segmented_control(
             "Colour scale",
             list(SCALES),
-            format_func={"head": "per head", "shared": "shared"}.__getitem__,
+            format_func=SCALE_NAMES.__getitem__,
+            disabled=talking(),
             required=True,
-            help="Per head: each picture reaches full ink at its own largest weight. Shared: one for all.",
-            **state.widget("scale"),
+            help="Per head: each picture reaches full ink at its own largest weight. Shared: one for all. "
+            "0 to 1: one for all sentences.",
+            **state.widget("scale", to_widget=lambda _: shown_scale(state)),
         )
         player(place, len(steps) - 1, moved)
     stepper(labels, step=place, on_step=moved, key="training.stepper")
@@ -187,13 +190,13 @@ def _mosaic(page: Page, grid: HeadGrid, layer: int, column: int) -> None:
         state["layer"], state["head"] = to_layer + 1, grid.columns[to_column]
 
     heads_canvas(
-        mosaic_payload(grid, scale=state["scale"], chosen=(layer, column)),
+        mosaic_payload(grid, scale=shown_scale(state), chosen=(layer, column)),
         key="training.mosaic",
         on_choose=choose,
     )
     st.caption(
         "Layers down, heads across: click one, or use the arrow keys in the grid. "
-        f"Colour: {SCALES[state['scale']]}."
+        f"Colour: {SCALES[shown_scale(state)]}."
     )
 
 
