@@ -51,3 +51,21 @@ def machine(device: Any = None, packages: Sequence[str] = ("torch",)) -> dict[st
     told["load"] = round(os.getloadavg()[0], 2) if hasattr(os, "getloadavg") else None
     told["python"] = platform.python_version()
     return told | versions(("attention-atlas", *packages))
+
+
+def use_threads(count: int | None) -> None:
+    """Let PyTorch use ``count`` threads on the CPU; None leaves what it chose."""
+    if count is not None:
+        import torch
+
+        torch.set_num_threads(count)
+
+
+def wait(device: Any) -> None:
+    """Until a ``torch.device`` has done everything that it was given."""
+    import torch
+
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+    elif device.type == "mps":
+        torch.mps.synchronize()

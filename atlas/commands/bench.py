@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from atlas.commands import bench_ancestors
+from atlas.commands import bench_ancestors, bench_recording
 from atlas.commands.group import OneLineErrors
 from atlas.commands.output import say
 
@@ -29,3 +29,4 @@ def show(files: Annotated[list[Path], typer.Argument(help="What --output kept.")
 
 
 app.command("ancestors")(bench_ancestors.run)
+app.command("recording")(bench_recording.run)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -20,6 +21,21 @@ Device = Annotated[str, typer.Option(help="Where the model runs: cpu, cuda or mp
 Threads = Annotated[
     int | None, typer.Option(help="Threads of PyTorch on the CPU.", min=1, show_default="one a core")
 ]
+
+
+def command_line(name: str, **given: object) -> str:
+    """The command that measures the same again: ``given`` are options by name, lists repeat theirs, and what
+    is None or False was not given.
+    """
+    words = ["atlas bench", name]
+    for option, value in given.items():
+        flag = f"--{option.replace('_', '-')}"
+        for one in value if isinstance(value, list | tuple) else [value]:
+            if one is True:
+                words.append(flag)
+            elif one is not None and one is not False:
+                words.append(f"{flag} {shlex.quote(str(one))}")
+    return " ".join(words)
 
 
 def finish(report: Report, output: Path | None, as_json: bool) -> None:
