@@ -74,7 +74,7 @@ class Trainer:
         if folder.exists():
             self.progress = folder.load(model, self.optimizer, config.to_dict())
             if processes.first:
-                folder.forget_after(self.progress.step)
+                folder.tidy(self.progress.step, config.average)
         forced = TeacherForcing(model, config.label_smoothing)
         self.forced: nn.Module = DistributedDataParallel(forced) if processes.world > 1 else forced
 

@@ -155,11 +155,7 @@ class RunFolder:
         (folder / "state.json").write_text(json.dumps({"progress": asdict(progress), "config": config}))
         with whole_file(self.path / "latest") as pointer:
             pointer.write_text(folder.name)
-        for old in self.path.glob("state-*"):
-            if old != folder:
-                shutil.rmtree(old)
-        for file in self._averaged(progress.step)[: -config["average"]]:
-            file.unlink()
+        self.tidy(progress.step, config["average"])
 
     def load(self, model: Model, optimizer: torch.optim.Optimizer, config: dict[str, Any]) -> Progress:
         """Put the newest state back.
@@ -204,9 +200,17 @@ class RunFolder:
         values = saved["progress"]
         return Progress(**{**values, "history": [HistoryRow(**row) for row in values["history"]]})
 
-    def forget_after(self, step: int) -> None:
-        """Drop weights that were kept after a step: a run that goes on from there makes its own."""
-        for folder, kept in (("average", self._averaged(step)), ("snapshots", self.snapshots(step).values())):
+    def tidy(self, step: int, average: int) -> None:
+        """Drop what nobody who goes on from the state of ``step`` needs: older states, weights that are too
+        old for a mean of ``average``, and weights of later steps, which are made again.
+        """
+        for state in self.path.glob("state-*"):
+            if state.name != f"state-{step}":
+                shutil.rmtree(state)
+        for folder, kept in (
+            ("average", self._averaged(step)[-average:]),
+            ("snapshots", self.snapshots(step).values()),
+        ):
             for file in (self.path / folder).glob("*.safetensors"):
                 if file not in kept:
                     file.unlink()
