@@ -73,9 +73,12 @@ def test_while_an_older_run_is_thrown_away(config: dict[str, Any], whole: Path, 
     for change in (1, 2, 5, 9, 13, 14, 15):
         folder = tmp_path / str(change)
         training(older, folder)
+        before = {file: file.read_bytes() for file in (folder / "run").rglob("*.*") if file.is_file()}
         assert kill(training, config, folder, True, inside=folder / "run", change=change)
-        seen.add((folder / "run" / "latest").exists())
-        restart = (folder / "run" / "latest").exists()  # killed before anything was thrown away
-        training(config, folder, restart)
+        untouched = (folder / "run" / "latest").exists()
+        if untouched:  # then there is a run to go on with, and nothing of it may be missing
+            assert all(file.read_bytes() == data for file, data in before.items())
+        training(config, folder, untouched)
         assert outcome(folder).same(outcome(whole)), change
+        seen.add(untouched)
     assert seen == {True, False}
