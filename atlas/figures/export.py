@@ -3,6 +3,9 @@
 Pictures are rendered by kaleido (the ``export`` extra), which drives a Chromium that it finds on the machine;
 without either, :class:`ExportError` says so in one line. No picture is fetched or sent anywhere: mathematics
 in labels is switched off, since the library that draws it would be downloaded.
+
+An SVG holds no pixels: text is text, and the cells of heatmaps are paths (:mod:`atlas.figures.vector`), up to
+:data:`atlas.figures.vector.MOST` of them.
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ import plotly.graph_objects as go
 
 from atlas.errors import AtlasError
 from atlas.figures import style
+from atlas.figures.vector import with_cells, without_pixels
 
 FORMATS: Final[dict[str, str]] = {"png": "image/png", "svg": "image/svg+xml"}
 """Picture formats and their media types."""
@@ -61,14 +65,19 @@ def picture(
     import kaleido
     from kaleido.errors import BrowserClosedError, BrowserFailedError, ChromeNotFoundError, KaleidoError
 
-    sheet = go.Figure(figure)
-    sheet.update_layout(paper_bgcolor=style.background(dark), plot_bgcolor=style.background(dark))
+    sheet = _sheet(figure, dark)
+    vectors = with_cells(sheet, style.background(dark)) if form == "svg" else None
     height = int(sheet.layout.height or 500)
     try:
-        return bytes(
+        drawn = bytes(
             kaleido.calc_fig_sync(
-                sheet.to_dict(),
-                opts={"format": form, "width": width, "height": height, "scale": scale},
+                (vectors or sheet).to_dict(),
+                opts={
+                    "format": form,
+                    "width": width,
+                    "height": height,
+                    "scale": scale if form == "png" else 1,
+                },
                 kopts={"mathjax": False},
             )
         )
@@ -77,3 +86,16 @@ def picture(
         raise ExportError(
             f"the browser that draws PNG and SVG failed: {reason or type(error).__name__}"
         ) from error
+    return drawn if vectors is None else without_pixels(drawn)
+
+
+def _sheet(figure: go.Figure, dark: bool) -> go.Figure:
+    """A copy on an opaque background, with grid lines that show on it as on a page."""
+    sheet = go.Figure(figure)
+    sheet.update_layout(
+        template="plotly_dark" if dark else "plotly_white",
+        paper_bgcolor=style.background(dark),
+        plot_bgcolor=style.background(dark),
+    )
+    sheet.layout.updatemenus, sheet.layout.sliders = (), ()  # nothing on paper can be pressed
+    return sheet

@@ -153,7 +153,8 @@ def _nodes(trace: Trace, layout: TreeLayout, dark: bool) -> list[_Marks]:
     named = order[layout.best[order]]
     tokens = {
         "type": "scatter",
-        "mode": "text",
+        "mode": "markers+text",  # unseen discs as large as the nodes, which the tokens stand above
+        "marker": {"size": 2 * layout.radius[named], "opacity": 0},
         "text": [style.escape(layout.labels[node]) for node in named],
         "textposition": "top center",
         "textfont": {"color": style.ink(dark), "size": 13},

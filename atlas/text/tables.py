@@ -18,6 +18,7 @@ from collections.abc import Mapping, Sequence
 
 from atlas.text.decode import FileProblem
 from atlas.text.spreadsheet import Value, write_xlsx
+from atlas.trace.cells import neutral
 
 TABLE_FORMATS = ("csv", "tsv", "xlsx", "jsonl")
 MIME_TYPES = {
@@ -26,7 +27,6 @@ MIME_TYPES = {
     "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
     "jsonl": "application/jsonl",
 }
-_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 
 
 def write_table(columns: Mapping[str, Sequence[object]], format: str) -> bytes:
@@ -88,4 +88,4 @@ def _write_delimited(columns: Mapping[str, Sequence[Value]], delimiter: str) -> 
 
 def _neutral(value: Value) -> Value:
     """Text that a spreadsheet would run as a formula, made text by an apostrophe. Numbers stay numbers."""
-    return "'" + value if isinstance(value, str) and value.startswith(_FORMULA_STARTS) else value
+    return neutral(value) if isinstance(value, str) else value

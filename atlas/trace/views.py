@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atlas.trace import words
+from atlas.trace.cells import neutral
 from atlas.trace.errors import TraceError
 from atlas.trace.pieces import Token
 from atlas.trace.trace import Trace
@@ -85,10 +86,13 @@ class View:
         return tuple(group.label for group in self.keys)
 
     def to_csv(self) -> str:
-        """One line a cell; layers, heads and indices count from 0; empty rows and masked scores are blank."""
+        """One line a cell; layers, heads and indices count from 0; empty rows and masked scores are blank.
+
+        A label that a spreadsheet would run as a formula begins with an apostrophe.
+        """
         weights = self._numbers(self.weights)
         scores = None if self.scores is None else self._numbers(self.scores)
-        queries, keys = self.query_labels, self.key_labels
+        queries, keys = tuple(map(neutral, self.query_labels)), tuple(map(neutral, self.key_labels))
         columns = ["layer", "head", "query_index", "query", "key_index", "key", "weight"]
         file = io.StringIO()
         writer = csv.writer(file, lineterminator="\n")

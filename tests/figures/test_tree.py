@@ -228,7 +228,7 @@ class TestFigure:
         assert max(max(mark.x) for mark in figure.data[:-1] if mark.mode == "markers" and len(mark.x)) == 2
 
     def test_the_tokens_of_the_best_path_stand_on_its_nodes(self, trace: Trace) -> None:
-        names = next(mark for mark in search_tree(trace).data if mark.mode == "text")
+        names = next(mark for mark in search_tree(trace).data if mark.mode == "markers+text")
         best = trace.ancestors(int(trace.hypotheses[0]))
         assert list(names.text) == [style.escape(trace.labels[node]) for node in best]
 
