@@ -663,4 +663,5 @@ def test_an_edited_search_says_so_and_is_another_one(engine: Engine) -> None:
     np.testing.assert_allclose(edited.search.cross, 1 / source, atol=1e-6)
     assert np.ptp(plain.search.cross, axis=-1).max() > 1e-3
     same = engine.trace(ENGLISH[0], SHORT, edits=dict.fromkeys(uniform, torch.clone))
-    np.testing.assert_array_equal(same.search.cumulative, plain.search.cumulative)
+    np.testing.assert_array_equal(same.search.token, plain.search.token)
+    np.testing.assert_allclose(same.search.cumulative, plain.search.cumulative, atol=1e-4)

@@ -11,6 +11,7 @@ from atlas.decoding.edited import Edited
 from atlas.decoding.options import SearchOptions
 from atlas.decoding.sampling import sample
 from atlas.decoding.search import Found, Recording, SearchResult
+from atlas.decoding.stepper import stepper
 from atlas.model.family import Model
 
 BATCH_TOKENS = 6000
@@ -31,7 +32,7 @@ def search(
     """
     find = sample if options.method == "sample" else beam_search
     return find(
-        model,
+        stepper(model, recording),
         sources,
         options,
         prefix=prefix,

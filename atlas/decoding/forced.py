@@ -10,6 +10,7 @@ from atlas.decoding.candidates import log_probabilities
 from atlas.decoding.options import OptionsError, SearchOptions
 from atlas.decoding.record import FINISHED, KEPT, SearchRecord, record_step
 from atlas.decoding.search import Found, Recording, SearchResult, check_forced, read_sources, step_recorder
+from atlas.decoding.stepper import stepper
 from atlas.model.family import Model
 from atlas.text.tokenizer import END_ID, START_ID
 
@@ -37,13 +38,14 @@ def force_target(
             f"the forced translation has {len(target)} tokens; this model takes at most "
             f"{model.config.max_length - 1}"
         )
-    state, encoder = read_sources(model, [source], recording, device=model.device)
+    stepped = stepper(model, recording)
+    state, encoder = read_sources(stepped, [source], recording, device=model.device)
     record, node, token = SearchRecord(), 0, START_ID
     logprobs: list[float] = []
     for place, following in enumerate((*target, END_ID), 1):
         recorder = step_recorder(recording)
         assert recorder is not None
-        logits = model.step(torch.tensor([[token]], device=model.device), state, recorder)
+        logits = stepped.step(torch.tensor([[token]], device=model.device), state, recorder)
         record_step(
             [record], [[node]], recorder, logits, None, [len(source)], recording.layers, recording.extras
         )

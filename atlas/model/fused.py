@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import cast
 from weakref import WeakKeyDictionary
 
 import torch
@@ -17,6 +18,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from atlas.model.config import TransformerConfig
+from atlas.model.layers import DecoderLayer
 from atlas.model.recorder import Recorder
 from atlas.model.transformer import TooLongError, Transformer
 from atlas.model.tree_cache import TreeCache
@@ -67,59 +69,79 @@ class _Layer:
     cross_norm: _Norm
     ffn_norm: _Norm
 
+    @classmethod
+    def of(cls, layer: DecoderLayer) -> _Layer:
+        return cls(
+            _Map.of(layer.self_attention.qkv),
+            _Map.of(layer.self_attention.output),
+            _Map.of(layer.cross_attention.query),
+            _Map.of(layer.cross_attention.output),
+            _Map.of(layer.feed_forward.inner),
+            _Map.of(layer.feed_forward.outer),
+            _Norm.of(layer.self_norm),
+            _Norm.of(layer.cross_norm),
+            _Norm.of(layer.ffn_norm),
+        )
+
+
+@dataclass(frozen=True)
+class _Weights:
+    """The decoder's weights, laid out for reading; nothing here leads back to the model."""
+
+    table: Tensor
+    positions: Tensor | None
+    source: _Map
+    layers: tuple[_Layer, ...]
+    norm: _Norm | None
+    vocabulary: Tensor
+
+    @classmethod
+    def of(cls, model: Transformer) -> _Weights:
+        """Copies of a model's weights, except of the embedding, whose rows are looked up where they are."""
+        table, positions = model.target_embedding.weight.detach(), model.position_table
+        layers = [cast(DecoderLayer, layer) for layer in model.decoder]
+        return cls(
+            table,
+            None if positions is None else positions.detach().to(table.dtype),
+            _Map.of(*(layer.cross_attention.kv for layer in layers)),
+            tuple(map(_Layer.of, layers)),
+            _Norm.of(model.decoder_norm) if isinstance(model.decoder_norm, nn.LayerNorm) else None,
+            model.unembedding.detach().t().contiguous(),
+        )
+
+
+_KEPT: WeakKeyDictionary[Transformer, tuple[tuple[tuple[int, int], ...], _Weights]] = WeakKeyDictionary()
+
+
+def _weights_of(model: Transformer) -> _Weights:
+    """Made once for as long as the model lives and its weights stay the same."""
+    weights = list(model.parameters())
+    if any(weight.is_inference() for weight in weights):  # they do not tell when they are changed
+        return _Weights.of(model)
+    state = tuple((weight.data_ptr(), weight._version) for weight in weights)
+    kept = _KEPT.get(model)
+    if kept is None or kept[0] != state:
+        kept = _KEPT[model] = (state, _Weights.of(model))
+    return kept[1]
+
 
 class FusedDecoder:
     """A search's view of a Transformer in evaluation mode; a :class:`~atlas.decoding.protocol.StepModel`.
 
-    The encoder is the model's own. Results agree with the model's own steps to rounding.
-
-    Args:
-        model: on the device where it runs. Its weights are copied: make a new one when they have changed
-            (:meth:`of` does).
+    The encoder is the model's own. Results agree with the model's own steps to rounding. Weights that change
+    afterwards are not noticed: make a new one for every search, which costs nothing while they are the same.
     """
 
     def __init__(self, model: Transformer) -> None:
         self.config: TransformerConfig = model.config
-        self._encode = model.encode
-        self._table = model.target_embedding.weight.detach()
-        self._positions = model.position_table
-        self._vocabulary = model.unembedding.detach().t().contiguous()
+        self._model = model
+        self._weights = _weights_of(model)
         self._pre = model.config.norm == "pre"
-        self._final = _Norm.of(model.decoder_norm) if isinstance(model.decoder_norm, nn.LayerNorm) else None
-        self._gelu = model.config.activation == "gelu"
-        layers = [layer for layer in model.decoder]
-        self._source = _Map.of(*(layer.cross_attention.kv for layer in layers))
-        self._layers = [
-            _Layer(
-                _Map.of(layer.self_attention.qkv),
-                _Map.of(layer.self_attention.output),
-                _Map.of(layer.cross_attention.query),
-                _Map.of(layer.cross_attention.output),
-                _Map.of(layer.feed_forward.inner),
-                _Map.of(layer.feed_forward.outer),
-                _Norm.of(layer.self_norm),
-                _Norm.of(layer.cross_norm),
-                _Norm.of(layer.ffn_norm),
-            )
-            for layer in layers
-        ]
-
-    @classmethod
-    def of(cls, model: Transformer) -> FusedDecoder:
-        """The fused decoder of a model, kept for as long as the model lives and its weights stay the same."""
-        weights = [weight for weight in model.parameters()]
-        if any(weight.is_inference() for weight in weights):  # they do not say when they are changed
-            return cls(model)
-        state = tuple((weight.data_ptr(), weight._version) for weight in weights)
-        kept = _KEPT.get(model)
-        if kept is None or kept[0] != state:
-            kept = _KEPT[model] = (state, cls(model))
-        return kept[1]
 
     @property
     def device(self) -> torch.device:
         """Where the weights are."""
-        return self._table.device
+        return self._weights.table.device
 
     def begin(
         self,
@@ -133,15 +155,18 @@ class FusedDecoder:
 
         Arguments as in :meth:`~atlas.model.transformer.Transformer.begin`.
         """
-        memory = self._encode(source, mask, recorder, positions=positions)
+        memory = self._model.encode(source, mask, recorder, positions=positions)
         batch, length, _ = memory.shape
         heads, width = self.config.heads, self.config.head_width
-        both = self._source(memory.flatten(0, 1)).view(batch, length, len(self._layers), 2, heads, width)
+        both = self._weights.source(memory.flatten(0, 1)).view(
+            batch, length, len(self._weights.layers), 2, heads, width
+        )
+        room = 2 * length + 10  # as long as a translation may be when nobody says otherwise
         bias = None
         if not bool(mask.all()):
             bias = torch.zeros_like(mask, dtype=memory.dtype).masked_fill_(~mask, -math.inf)[:, None, None]
         return TreeCache(
-            [memory.new_empty((2, batch, heads, 64, width)) for _ in self._layers],
+            [memory.new_empty((2, batch, heads, room, width)) for _ in self._weights.layers],
             list(both.permute(2, 3, 0, 4, 1, 5).contiguous().unbind(0)),
             bias,
             torch.empty((batch, 1, 0), dtype=torch.long, device=memory.device),
@@ -166,35 +191,38 @@ class FusedDecoder:
             raise TooLongError(
                 f"a text of {cache.length + 1} tokens; this model takes at most {self.config.max_length}"
             )
+        weights, heads, width = self._weights, self.config.heads, self.config.head_width
         scale = math.sqrt(self.config.width)
-        stream = functional.embedding(tokens[:, 0], self._table)
-        if self._positions is None:
+        stream = functional.embedding(tokens[:, 0], weights.table)
+        if weights.positions is None:
             stream = stream * scale
         else:
-            stream = torch.add(self._positions[cache.length], stream, alpha=scale)
+            stream = torch.add(weights.positions[cache.length], stream, alpha=scale)
         own_bias = cache.append()
         own_bias = None if own_bias is None else self._over_heads(own_bias[:, None], cache.beams)
         source_bias = None if cache.source_bias is None else self._over_heads(cache.source_bias, cache.beams)
         if recorder is not None:
             recorder("decoder.embedded", stream[:, None])
-        for index, layer in enumerate(self._layers):
+        for index, layer in enumerate(weights.layers):
             name = f"decoder.{index}"
             read = layer.self_norm(stream) if self._pre else stream
             change = layer.output(self._own(layer, index, read, cache, own_bias, recorder, f"{name}.self"))
             stream = self._add(stream, change, layer.self_norm, recorder, f"{name}.self")
             read = layer.cross_norm(stream) if self._pre else stream
-            query = self._heads(layer.query(read), cache)
+            query = layer.query(read).view(cache.sentences, cache.beams, heads, width).transpose(1, 2)
             keys, values = cache.source[index].flatten(1, 2).unbind(0)
-            heads = self._attend(query, keys, values, source_bias, cache, recorder, f"{name}.cross")
-            change = layer.cross_output(heads)
+            mixed = self._attend(query, keys, values, source_bias, cache, recorder, f"{name}.cross")
+            change = layer.cross_output(mixed)
             stream = self._add(stream, change, layer.cross_norm, recorder, f"{name}.cross")
             read = layer.ffn_norm(stream) if self._pre else stream
             hidden = layer.inner(read)
-            change = layer.outer(functional.gelu(hidden) if self._gelu else hidden.relu_())
+            change = layer.outer(
+                functional.gelu(hidden) if self.config.activation == "gelu" else hidden.relu_()
+            )
             stream = self._add(stream, change, layer.ffn_norm, recorder, f"{name}.ffn")
-        if self._final is not None:
-            stream = self._final(stream)
-        return torch.mm(stream, self._vocabulary)
+        if weights.norm is not None:
+            stream = weights.norm(stream)
+        return torch.mm(stream, weights.vocabulary)
 
     def _add(
         self, stream: Tensor, change: Tensor, norm: _Norm, recorder: Recorder | None, name: str
@@ -210,11 +238,6 @@ class FusedDecoder:
     def _over_heads(self, bias: Tensor, beams: int) -> Tensor:
         """``(B, 1, 1 or beams, keys)`` -> ``(B * H, beams, keys)``."""
         return bias.expand(-1, self.config.heads, beams, -1).flatten(0, 1)
-
-    def _heads(self, stream: Tensor, cache: TreeCache) -> Tensor:
-        """``(rows, D)`` -> ``(B * H, beams, K)``."""
-        parts = stream.view(cache.sentences, cache.beams, self.config.heads, self.config.head_width)
-        return parts.transpose(1, 2).flatten(0, 1)
 
     def _own(
         self,
@@ -234,8 +257,8 @@ class FusedDecoder:
         keys, values = memory[:, :, :, : cache.used].flatten(1, 2).unbind(0)
         if recorder is not None:
             for what, part in zip("kv", parts[1:], strict=True):
-                recorder(f"{name}.{what}", part.transpose(1, 2).flatten(0, 1).unsqueeze(2))
-        return self._attend(parts[0].flatten(0, 1), keys, values, bias, cache, recorder, name)
+                recorder(f"{name}.{what}", _by_row(part))
+        return self._attend(parts[0], keys, values, bias, cache, recorder, name)
 
     def _attend(
         self,
@@ -247,16 +270,25 @@ class FusedDecoder:
         recorder: Recorder | None,
         name: str,
     ) -> Tensor:
-        """Queries ``(B * H, beams, K)`` and keys ``(B * H, n, K)`` -> joined heads ``(rows, D)``."""
+        """Queries ``(B, H, beams, K)``, keys and values ``(B * H, n, K)`` -> joined heads ``(rows, D)``."""
         scale = 1.0 / math.sqrt(self.config.head_width)
-        transposed = keys.transpose(1, 2)
+        transposed, asked = keys.transpose(1, 2), query.flatten(0, 1)
         if bias is None:
-            scores = torch.baddbmm(query.new_empty(()), query, transposed, beta=0, alpha=scale)
+            scores = torch.baddbmm(asked.new_empty(()), asked, transposed, beta=0, alpha=scale)
         else:
-            scores = torch.baddbmm(bias, query, transposed, alpha=scale)
+            scores = torch.baddbmm(bias, asked, transposed, alpha=scale)
         weights = scores.softmax(-1)
+        if recorder is not None:
+            own = name.endswith(".self")
+            recorder(f"{name}.q", _by_row(query) if own else query)
+            for what, tensor in (("scores", scores), ("weights", weights)):
+                if recorder.wants(what):
+                    shaped = tensor.unflatten(0, (cache.sentences, -1))
+                    recorder(f"{name}.{what}", _by_row(cache.along_paths(shaped)) if own else shaped)
         heads = torch.bmm(weights, values).unflatten(0, (cache.sentences, -1))
         return heads.transpose(1, 2).reshape(cache.sentences * cache.beams, -1)
 
 
-_KEPT: WeakKeyDictionary[Transformer, tuple[tuple[tuple[int, int], ...], FusedDecoder]] = WeakKeyDictionary()
+def _by_row(heads: Tensor) -> Tensor:
+    """``(B, H, beams, n)`` -> ``(rows, H, 1, n)``, as a model shows it whose rows do not share their past."""
+    return heads.transpose(1, 2).flatten(0, 1).unsqueeze(2)

@@ -94,9 +94,13 @@ class Recorder:
         if name in self._edits:
             value = self._edits[name](value)
             self._made.add(name)
-        if self._wanted is None or name.rpartition(".")[2] in self._wanted:
+        if self.wants(name.rpartition(".")[2]):
             self.points[name] = value.detach()
         return value
+
+    def wants(self, what: str) -> bool:
+        """Whether this kind of point (the last part of a name) is kept."""
+        return self._wanted is None or what in self._wanted
 
     def part(self) -> Recorder:
         """An empty recorder with the same wishes and edits, for one step of a pass made of steps."""

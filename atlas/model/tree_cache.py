@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
-PILE = 64
+PILE = 128
 """Slots that may pile up before those that no row descends from are looked for."""
 
 
@@ -61,7 +61,7 @@ class TreeCache:
             everywhere, since a sentence has one row.
         """
         if self.used + self.beams > self.capacity:
-            self._grow(self.used + self.beams)
+            self._grow(2 * self.capacity)
         slots = torch.arange(self.used, self.used + self.beams, device=self.paths.device)
         own = slots.expand(self.sentences, -1).unsqueeze(-1)
         self.paths = torch.cat((self.paths, own), -1)
@@ -81,6 +81,7 @@ class TreeCache:
         self.paths = self.paths.expand(-1, beams, -1).clone()
         self.beams = beams
         self._bias = None
+        self._grow(beams * self.capacity)
 
     def reorder(self, rows: Tensor) -> None:
         """Make row ``i`` continue what row ``rows[i]`` was; ``rows``: ``(B * beams,)`` within the same
@@ -99,16 +100,11 @@ class TreeCache:
         """
         places = sentences.tolist()
         moved = [(new, old) for new, old in enumerate(places) if new != old]
-        if any(old < len(places) and places[old] != old for _, old in moved):
-            moved_to, moved_from = slice(0, len(places)), sentences
-        else:
-            moved_to, moved_from = torch.tensor([new for new, _ in moved], dtype=torch.long), torch.tensor(
-                [old for _, old in moved], dtype=torch.long
-            )
+        new_places, old_places = ([pair[side] for pair in moved] for side in (0, 1))
         for tensors, filled in ((self.memory, self.used), (self.source, None)):
             for index, tensor in enumerate(tensors):
                 if moved:
-                    tensor[:, moved_to, :, :filled] = tensor[:, moved_from, :, :filled]
+                    tensor[:, new_places, :, :filled] = tensor[:, old_places, :, :filled]
                 tensors[index] = tensor[:, : len(places)]
         self.paths = self.paths[sentences]
         if self._bias is not None:
@@ -116,9 +112,14 @@ class TreeCache:
         if self.source_bias is not None:
             self.source_bias = self.source_bias[sentences]
 
-    def _grow(self, slots: int) -> None:
-        """Memory for at least ``slots``, at least twice what it was."""
-        capacity = max(slots, 2 * self.capacity)
+    def along_paths(self, over_slots: Tensor) -> Tensor:
+        """What every row sees of its own past: ``(B, H, beams, used)`` -> ``(B, H, beams, length)``."""
+        if self.beams == 1:
+            return over_slots
+        return over_slots.gather(-1, self.paths.unsqueeze(1).expand(-1, over_slots.shape[1], -1, -1))
+
+    def _grow(self, capacity: int) -> None:
+        """Memory for ``capacity`` slots."""
         for index, old in enumerate(self.memory):
             new = old.new_empty((*old.shape[:3], capacity, old.shape[4]))
             new[:, :, :, : self.used] = old[:, :, :, : self.used]
@@ -136,9 +137,10 @@ class TreeCache:
             place = torch.empty((self.sentences, self.used), dtype=torch.long, device=self.paths.device)
             place.scatter_(-1, order, torch.arange(kept, device=order.device).expand_as(order))
             self.paths = place.gather(-1, self.paths.flatten(1)).view_as(self.paths)
+            rows = torch.arange(self.sentences, device=order.device).unsqueeze(-1)
             for old in self.memory:
-                index = order[None, :, None, :, None].expand(2, -1, old.shape[2], -1, old.shape[4])
-                old[:, :, :, :kept] = old[:, :, :, : self.used].gather(3, index)
+                living = old.transpose(2, 3)[:, rows, order]
+                old[:, :, :, :kept] = living.transpose(2, 3)
             self.used = kept
             self._bias = None
         self._looked = self.used

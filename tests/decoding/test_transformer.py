@@ -13,7 +13,9 @@ from atlas.decoding import OptionsError, Recording, SearchOptions, beam_search, 
 from atlas.decoding.bulk import search, translate_ids
 from atlas.decoding.search import Found, SearchResult
 from atlas.engine import Engine
-from atlas.model import Cache, Recorder, Transformer, TransformerConfig
+from atlas.model import Recorder, Transformer, TransformerConfig
+from atlas.model.fused import FusedDecoder
+from atlas.model.tree_cache import TreeCache
 from atlas.text.tokenizer import END_ID, PAD_ID, START_ID
 from tests.decoding.models import recording
 
@@ -67,7 +69,7 @@ def test_stored_log_probabilities_equal_a_full_rescoring(
 
 @pytest.mark.case("B3")
 def test_a_cache_that_forgets_to_reorder_is_seen(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(Cache, "reorder", lambda cache, rows: None)
+    monkeypatch.setattr(TreeCache, "reorder", lambda cache, rows: None)
     network, sources = model(), sentences(5)
     assert gaps(network, sources, search(network, sources, SearchOptions(beam=4, n_best=4)).hypotheses) > 1e-2
 
@@ -112,9 +114,9 @@ def test_bulk_keeps_the_order_and_says_how_far_it_is():
 
 def test_bulk_batches_hold_no_more_than_they_may(monkeypatch: pytest.MonkeyPatch):
     network, sources, seen = model(), sentences(30, seed=6), []
-    begin = Transformer.begin
+    begin = FusedDecoder.begin
     monkeypatch.setattr(
-        Transformer,
+        FusedDecoder,
         "begin",
         lambda self, source, *rest, **named: (
             seen.append(tuple(source.shape)),
