@@ -51,7 +51,7 @@ def attend(
         query, key, value = (
             recorder(f"{name}.{what}", tensor) for what, tensor in (("q", query), ("k", key), ("v", value))
         )
-    scores = (query @ key.transpose(-1, -2)) * (1.0 / math.sqrt(query.shape[-1]))
+    scores = (query @ key.transpose(-1, -2)).mul_(1.0 / math.sqrt(query.shape[-1]))
     return weigh(scores, value, mask, recorder, name)
 
 
@@ -61,7 +61,7 @@ def weigh(
     """``softmax(scores) v``, whatever the scores were made of, with hidden keys at exactly zero.
 
     Args:
-        scores: ``(B, H, T, S)``.
+        scores: ``(B, H, T, S)``, of no use afterwards: they are masked where they lie.
         value: ``(B, H, S, K)``.
         mask: boolean, broadcastable to ``(B, H, T, S)``, True where a key is visible. A query that sees no
             key gets zeros.
@@ -70,12 +70,19 @@ def weigh(
     Returns:
         ``(B, H, T, K)``.
     """
-    if mask is not None:
-        scores = scores.masked_fill(~mask, -math.inf)
+    hidden = None if mask is None else ~mask
+    blind = None
+    if hidden is not None and hidden.any():
+        blind = hidden.all(-1, keepdim=True)
+        if blind.any():
+            scores = scores.masked_fill(hidden, -math.inf)
+        else:  # an addition costs a tenth of masked_fill, and nothing on the way back
+            blind = None
+            scores = scores.add_(torch.zeros_like(hidden, dtype=scores.dtype).masked_fill_(hidden, -math.inf))
     if recorder is not None:
         scores = recorder(f"{name}.scores", scores)
     weights = scores.softmax(-1)
-    if mask is not None and (blind := ~mask.any(-1, keepdim=True)).any():
+    if blind is not None:
         weights = weights.masked_fill(blind, 0.0)
     if recorder is None:
         return weights @ value
