@@ -5,7 +5,19 @@ from __future__ import annotations
 import typer
 
 from atlas.commands import app as app_command
-from atlas.commands import bench, data, evaluate, export, heads, info, measure, trace, train, translate
+from atlas.commands import (
+    bench,
+    data,
+    evaluate,
+    export,
+    heads,
+    info,
+    limits,
+    measure,
+    trace,
+    train,
+    translate,
+)
 from atlas.commands.group import OneLineErrors
 
 app = typer.Typer(
@@ -27,6 +39,7 @@ app.command("evaluate")(evaluate.run)
 app.command("data")(data.run)
 app.command("heads")(heads.run)
 app.command("info")(info.run)
+app.command("limits")(limits.run)
 app.add_typer(measure.app, name="measure")
 app.add_typer(bench.app, name="bench")
 

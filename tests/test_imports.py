@@ -19,6 +19,7 @@ MODULES = {
 # A part may import parts of its own rank and below.
 RANKS = {
     "errors": 0,
+    "limits": 0,
     "whole": 0,
     "trace": 0,
     "model": 1,
@@ -77,7 +78,7 @@ def test_the_trace_knows_numpy_and_itself(module: str) -> None:
     path = MODULES[module]
     assert foreign(path) <= {"numpy"}
     ours = {part(name) for name in imports(path) if name.startswith("atlas")}
-    assert ours <= {"trace", "errors", "__version__"}
+    assert ours <= {"trace", "errors", "limits", "__version__"}
 
 
 @pytest.mark.parametrize("module", in_part("figures"))
@@ -157,6 +158,19 @@ def test_the_core_imports_on_a_bare_machine() -> None:
         *("kaleido", "ctranslate2", "sacremoses"),
     )
     import_all(core, f"top in {absent!r}")
+
+
+PEERS = {"bertviz", "transformers", "ctranslate2", "playwright", "boto3", "IPython"}
+
+
+@pytest.mark.parametrize("module", list(MODULES))
+def test_only_measurements_know_the_peers(module: str) -> None:
+    allowed = PEERS if module.startswith("atlas.bench.") else set()
+    assert foreign(MODULES[module]) & PEERS <= allowed
+
+
+def test_everything_imports_without_the_peers() -> None:
+    import_all(list(MODULES), f"top in {PEERS!r}")
 
 
 def test_the_blocker_blocks() -> None:

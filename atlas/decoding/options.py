@@ -6,13 +6,12 @@ import math
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, get_args
 
+from atlas import limits
 from atlas.errors import AtlasError
 
 Method = Literal["beam", "greedy", "sample"]
 Penalty = Literal["gnmt", "average", "none"]
 Stop = Literal["exact", "first"]
-
-MAX_BEAM = 100
 
 
 def default_limit(source_tokens: int) -> int:
@@ -34,7 +33,7 @@ class SearchOptions:
     ("none"). ``stop`` "exact" goes on until no live
     hypothesis can still beat the worst finished one; "first" ends when ``beam`` hypotheses have finished.
     ``max_length`` counts generated tokens;
-    None means ``2 S + 10`` for a source of S tokens. ``temperature``, ``top_k`` (0: off), ``top_p`` and
+    None means ``2 S + 10`` for a source of S tokens. ``min_length`` tokens come before an end mark may. ``temperature``, ``top_k`` (0: off), ``top_p`` and
     ``seed`` serve "sample" only.
 
     Raises:
@@ -47,6 +46,7 @@ class SearchOptions:
     alpha: float = 0.6
     stop: Stop = "exact"
     max_length: int | None = None
+    min_length: int = 0
     n_best: int = 1
     temperature: float = 1.0
     top_k: int = 0
@@ -59,7 +59,9 @@ class SearchOptions:
                 raise OptionsError(
                     f"{name} must be one of {', '.join(get_args(choices))}, not {getattr(self, name)!r}"
                 )
-        whole = {"beam": (1, MAX_BEAM), "n_best": (1, MAX_BEAM), "top_k": (0, None), "seed": (0, None)}
+        widest = limits.WIDTH.value
+        whole: dict[str, tuple[int, int | None]] = {"beam": (1, widest), "n_best": (1, widest)}
+        whole |= {"min_length": (0, None), "top_k": (0, None), "seed": (0, None)}
         if self.max_length is not None:
             whole["max_length"] = (1, None)
         for name, (low, high) in whole.items():

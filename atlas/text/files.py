@@ -16,9 +16,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 
+from atlas import limits
 from atlas.text.decode import FileProblem, decode, problem_in, shown
 from atlas.text.records import (
-    MAX_COLUMNS,
     Cell,
     NotText,
     Record,
@@ -32,10 +32,6 @@ from atlas.text.spreadsheet import read_xlsx
 
 __all__ = [
     "FORMATS",
-    "MAX_BYTES",
-    "MAX_CHARACTERS",
-    "MAX_COLUMNS",
-    "MAX_ROWS",
     "FileProblem",
     "Row",
     "Upload",
@@ -43,9 +39,6 @@ __all__ = [
 ]
 
 FORMATS = ("txt", "csv", "tsv", "xlsx", "jsonl")
-MAX_BYTES = 10_000_000
-MAX_ROWS = 10_000
-MAX_CHARACTERS = 2_000
 
 _TEXT_NAMES = (
     *(
@@ -184,8 +177,9 @@ class Upload:
             return Row(number, text, f"{len(row)} fields where {width} were expected")
         if not text.strip():
             return Row(number, text, "empty")
-        if len(text) > MAX_CHARACTERS:
-            return Row(number, text, f"too long: {len(text):,} characters; the limit is {MAX_CHARACTERS:,}")
+        if len(text) > limits.SENTENCE.value:
+            problem = f"too long: {len(text):,} characters; the limit is {limits.SENTENCE.value:,}"
+            return Row(number, text, problem)
         return Row(number, text)
 
 
@@ -194,23 +188,23 @@ def read_upload(name: str, data: bytes) -> Upload:
 
     Args:
         name: the file's name.
-        data: its bytes, at most `MAX_BYTES`.
+        data: its bytes, at most `limits.UPLOAD`.
 
     Raises:
-        FileProblem: another kind of file, an empty or unreadable one, or one over a limit (10 MB,
-            10,000 rows, 100 columns); the message names the file and the limit.
+        FileProblem: another kind of file, an empty or unreadable one, or one over a limit (of bytes, rows or
+            columns, see `atlas.limits`); the message names the file and the limit.
     """
     kind = PurePath(name).suffix.lower().removeprefix(".")
     if kind not in FORMATS:
         raise FileProblem(
             f"{name}: files ending in {', '.join('.' + known for known in FORMATS)} can be read."
         )
-    if len(data) > MAX_BYTES:
-        raise FileProblem(f"{name} has {len(data) / 1e6:.1f} MB; the limit is {MAX_BYTES // 1_000_000} MB.")
+    if len(data) > limits.UPLOAD.value:
+        raise FileProblem(f"{name} has {len(data) / 1e6:.1f} MB; the limit is {limits.UPLOAD.shown}.")
     encoding: str | None = None
     notes: tuple[str, ...] = ()
     if kind == "xlsx":
-        records = read_xlsx(name, data, MAX_ROWS + 1) if data else Records([])
+        records = read_xlsx(name, data, limits.ROWS.value + 1) if data else Records([])
     else:
         decoded = decode(name, data)
         encoding, notes = decoded.encoding, (decoded.note,)
@@ -253,8 +247,10 @@ def _arrange(upload: Upload, reason: str) -> Upload:
     else:
         width, names = max(usual, 1), []
         note = f"Row 1 read as data, not as column names ({reason})."
-    if max(width, usual) > MAX_COLUMNS:
-        raise FileProblem(f"{upload.name} has {max(width, usual):,} columns; the limit is {MAX_COLUMNS}.")
+    if max(width, usual) > limits.COLUMNS.value:
+        raise FileProblem(
+            f"{upload.name} has {max(width, usual):,} columns; the limit is {limits.COLUMNS.value:,}."
+        )
     names += [""] * (width - len(names))
     return _checked(replace(upload, columns=_distinct(names), notes=(*upload.notes, note)))
 
@@ -262,8 +258,8 @@ def _arrange(upload: Upload, reason: str) -> Upload:
 def _checked(upload: Upload) -> Upload:
     if len(upload) == 0:
         raise FileProblem(f"{upload.name} has column names, but no row under them.")
-    if len(upload) > MAX_ROWS:
-        raise FileProblem(f"{upload.name} has {len(upload):,} rows; the limit is {MAX_ROWS:,}.")
+    if len(upload) > limits.ROWS.value:
+        raise FileProblem(f"{upload.name} has {len(upload):,} rows; the limit is {limits.ROWS.value:,}.")
     return upload
 
 

@@ -16,9 +16,9 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from atlas import limits
 from atlas.text.decode import FileProblem
 
-MAX_COLUMNS = 100
 # In the order of preference between even divisions: a comma is the likeliest to be part of a sentence.
 _DELIMITERS = {"\t": "tab", ";": "semicolon", "|": "vertical bar", ",": "comma"}
 _SNIFFED_RECORDS = 200
@@ -103,7 +103,7 @@ def read_jsonl(name: str, text: str) -> Records:
     """One JSON value a line: strings (a column `text`) or objects (a column for each key).
 
     Raises:
-        FileProblem: more than `MAX_COLUMNS` different keys.
+        FileProblem: more different keys than `limits.COLUMNS`.
     """
     values = [_json_value(line) for line in _lines(text)]
     keys: dict[str, None] = {}
@@ -112,10 +112,8 @@ def read_jsonl(name: str, text: str) -> Records:
             keys.update(dict.fromkeys(value))
         elif isinstance(value, str):
             keys["text"] = None
-        if len(keys) > MAX_COLUMNS:
-            raise FileProblem(
-                f"{name} has more than {MAX_COLUMNS} different keys; the limit is {MAX_COLUMNS}."
-            )
+        if len(keys) > (most := limits.COLUMNS.value):
+            raise FileProblem(f"{name} has more than {most:,} different keys; the limit is {most:,}.")
     names = tuple(keys) or ("text",)
     rows: list[Record] = []
     for value in values:

@@ -10,14 +10,13 @@ import zlib
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from atlas import limits
 from atlas.text.decode import FileProblem
-from atlas.text.records import MAX_COLUMNS, Cell, NotText, Record, Records, is_blank, without_trailing_blanks
+from atlas.text.records import Cell, NotText, Record, Records, is_blank, without_trailing_blanks
 
 if TYPE_CHECKING:
     from openpyxl.cell.read_only import ReadOnlyCell
 
-MAX_UNPACKED_BYTES = 64_000_000
-MAX_PARTS = 1_000
 MAX_CELL_CHARACTERS = 32_767
 _LAST_ROW = 1_048_576
 _CHUNK = 1_000_000
@@ -43,6 +42,7 @@ def read_xlsx(name: str, data: bytes, max_rows: int) -> Records:
     _check_archive(name, data)
     import openpyxl
 
+    most = limits.COLUMNS.value
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)
@@ -51,15 +51,13 @@ def read_xlsx(name: str, data: bytes, max_rows: int) -> Records:
             if not sheets:
                 raise FileProblem(f"{name} has no worksheet.")
             rows: list[Record] = []
-            for cells in sheets[0].iter_rows(max_row=_LAST_ROW, max_col=MAX_COLUMNS + 1):
+            for cells in sheets[0].iter_rows(max_row=_LAST_ROW, max_col=most + 1):
                 row = [_cell(cell) for cell in cells]
-                if len(row) > MAX_COLUMNS and row[MAX_COLUMNS] is not None:
-                    raise FileProblem(
-                        f"{name} has more than {MAX_COLUMNS} columns; the limit is {MAX_COLUMNS}."
-                    )
+                if len(row) > most and row[most] is not None:
+                    raise FileProblem(f"{name} has more than {most:,} columns; the limit is {most:,}.")
                 blank = is_blank(row)
                 if len(rows) < max_rows:
-                    rows.append([] if blank else row[:MAX_COLUMNS])
+                    rows.append([] if blank else row[:most])
                 elif not blank:
                     raise FileProblem(f"{name} has more than {max_rows:,} rows; the limit is {max_rows:,}.")
             names = [sheet.title for sheet in sheets]
@@ -112,10 +110,11 @@ def _check_archive(name: str, data: bytes) -> None:
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             parts = archive.infolist()
-            if len(parts) > MAX_PARTS or sum(part.file_size for part in parts) > MAX_UNPACKED_BYTES:
+            unpacked = sum(part.file_size for part in parts)
+            if len(parts) > limits.PARTS.value or unpacked > limits.UNPACKED.value:
                 raise FileProblem(
-                    f"{name} unpacks to more than {MAX_UNPACKED_BYTES // 1_000_000} MB or"
-                    f" {MAX_PARTS:,} parts; it is not read."
+                    f"{name} unpacks to {len(parts):,} parts with {unpacked / 1e6:,.1f} MB; the limit is"
+                    f" {limits.PARTS.shown} with {limits.UNPACKED.shown}."
                 )
             if "[Content_Types].xml" not in archive.namelist():
                 raise FileProblem(f"{name} is a ZIP archive, but no Excel workbook.")

@@ -22,14 +22,13 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
+from atlas import limits
 from atlas.trace.errors import TraceError
 from atlas.trace.pieces import Token
 from atlas.trace.schema import READABLE, Header, Search
 from atlas.trace.trace import Trace
 
 FORMAT = "attention-atlas-trace"
-MAX_BYTES = 512 * 2**20
-MAX_HEADER_BYTES = 32 * 2**20
 #: What the zip reader lets through from a damaged archive (a ValueError for a negative place in the file).
 _ZIP_ERRORS = (zipfile.BadZipFile, zlib.error, EOFError, ValueError, NotImplementedError, RuntimeError)
 #: What NumPy lets through from the header of a damaged ``.npy``, which it reads as a Python literal.
@@ -106,8 +105,9 @@ def _header_bytes(trace: Trace) -> NDArray[np.uint8]:
 def _read_arrays(archive: zipfile.ZipFile) -> dict[str, NDArray[Any]]:
     """All members by name, their declared sizes checked before anything is unpacked."""
     members = archive.infolist()
-    if (total := sum(member.file_size for member in members)) > MAX_BYTES:
-        raise TraceError(f"the file unpacks to {total:,} bytes; a trace has at most {MAX_BYTES:,}")
+    if (total := sum(member.file_size for member in members)) > limits.TRACE_UNPACKED.value:
+        most = limits.TRACE_UNPACKED.value
+        raise TraceError(f"the file unpacks to {total:,} bytes; a trace has at most {most:,}")
     arrays: dict[str, NDArray[Any]] = {}
     for member in members:
         name = member.filename.removesuffix(".npy")
@@ -178,8 +178,8 @@ def _build(arrays: dict[str, NDArray[Any]]) -> Trace:
 def _parse_header(raw: NDArray[Any] | None) -> dict[str, Any]:
     if raw is None or raw.dtype != np.uint8 or raw.ndim != 1:
         raise TraceError("not a trace file: it has no header")
-    if raw.size > MAX_HEADER_BYTES:
-        raise TraceError(f"header has {raw.size:,} bytes; a trace's has at most {MAX_HEADER_BYTES:,}")
+    if raw.size > (most := limits.TRACE_HEADER.value):
+        raise TraceError(f"header has {raw.size:,} bytes; a trace's has at most {most:,}")
     try:
         content = json.loads(raw.tobytes().decode())
     except (ValueError, RecursionError) as error:

@@ -10,8 +10,9 @@ import streamlit as st
 from streamlit import runtime
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
+from atlas import limits
 from atlas.decoding import SearchOptions
-from atlas.text.files import FORMATS, MAX_BYTES, MAX_ROWS, FileProblem, Upload, read_upload
+from atlas.text.files import FORMATS, FileProblem, Upload, read_upload
 from atlas.text.tables import MIME_TYPES, TABLE_FORMATS
 from atlas.ui.job import FileJob, Progress, Result, result_columns
 from atlas.ui.markup import notice, show_facts
@@ -56,12 +57,12 @@ def show_file_panel(engine: SharedEngine, options: SearchOptions) -> None:
 
 def _choose_file(panel: FilePanel) -> None:
     st.file_uploader(
-        f"A file of sentences, at most {MAX_ROWS:,} rows",
+        f"A file of sentences, at most {limits.ROWS.shown}",
         type=list(FORMATS),
         key=_UPLOADER,
         on_change=_uploaded,
         args=(panel,),
-        max_upload_size=MAX_BYTES // 10**6,
+        max_upload_size=limits.UPLOAD.value // 10**6,
     )
     if panel.problem:
         notice(panel.problem)

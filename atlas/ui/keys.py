@@ -11,6 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
+from atlas import limits
+
 T = TypeVar("T")
 
 
@@ -48,7 +50,7 @@ def _require(condition: bool) -> None:
         raise ValueError
 
 
-def text(name: str, default: str = "", limit: int = 2000) -> Key[str]:
+def text(name: str, default: str = "", limit: int = limits.SENTENCE.value) -> Key[str]:
     """Free text of at most ``limit`` characters."""
 
     def read(raw: str) -> str:

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import streamlit as st
 
+from atlas import limits
 from atlas.errors import AtlasError
 from atlas.trace import Trace
 from atlas.ui.markup import notice, show_sentence
 
-LIMIT_MB = 64
 _SAVED = "atlas.saved"
 _ERROR = "atlas.saved.error"
 _UPLOAD = "atlas.saved.upload"
@@ -37,8 +37,7 @@ def read_saved(name: str, data: bytes) -> SavedTrace:
     Raises:
         AtlasError: it is too large, damaged, of another version, or no trace.
     """
-    if len(data) > LIMIT_MB * 2**20:
-        raise AtlasError(f"{name} is larger than {LIMIT_MB} MB")
+    limits.TRACE.check(len(data), "the file")
     return SavedTrace(Trace.load(io.BytesIO(data)), name)
 
 
@@ -68,7 +67,7 @@ def saved_trace_box() -> None:
             type=["npz"],
             key=_UPLOAD,
             on_change=_uploaded,
-            max_upload_size=LIMIT_MB,
+            max_upload_size=limits.TRACE.value // 2**20,
             help="A file written by `atlas trace` or downloaded from the Attention page. It needs no model.",
         )
     else:

@@ -7,6 +7,7 @@ import html
 import plotly.graph_objects as go
 import streamlit as st
 
+from atlas import limits
 from atlas.errors import AtlasError
 from atlas.figures.heatmap import HeadMap, heatmap
 from atlas.trace import Trace, view
@@ -18,8 +19,6 @@ from atlas.ui.page import Page
 from atlas.ui.state import ViewState
 from atlas.ui.theme import is_dark
 from atlas.ui.words import target_words
-
-MAX_LINES = 50
 
 
 def split_lines(text: str) -> list[str]:
@@ -34,11 +33,11 @@ def show_sentences(page: Page) -> None:
     if not lines:
         notice("Write a sentence above, or choose an example, to see what the model does with it.")
         return
-    if len(lines) > MAX_LINES:
-        notice(f"Here the first {MAX_LINES} lines are shown; put longer lists into a file.")
+    if len(lines) > limits.LINES.value:
+        notice(f"Here the first {limits.LINES.shown} are shown; put longer lists into a file.")
     with legend:
         show_tint_legend()
-    for index, line in enumerate(lines[:MAX_LINES]):
+    for index, line in enumerate(lines[: limits.LINES.value]):
         with st.container(border=True, gap="small"):
             _card(page, index, line, alone=len(lines) == 1)
 
@@ -60,7 +59,7 @@ def _text_area(state: ViewState) -> list[str]:
     st.text_area(
         "Sentences, one a line",
         height=100,
-        max_chars=4000,
+        max_chars=limits.SENTENCE.value,
         placeholder="English sentences, one a line",
         label_visibility="collapsed",
         **state.widget("lines", after=follow),

@@ -11,8 +11,8 @@ import time
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from atlas import limits
 from atlas.ui.examples import EXAMPLES, FIRST
-from atlas.ui.sentences import MAX_LINES
 from tests.app.conftest import OpenApp, html_of
 from tests.ui.fakes import FakeEngine
 
@@ -123,10 +123,10 @@ def test_a_sentence_from_a_link_stands_in_the_box(open_app: OpenApp) -> None:
 
 
 def test_too_many_lines_are_said(open_app: OpenApp) -> None:
-    test = type_lines(open_app(), "\n".join(f"Line {number}." for number in range(MAX_LINES + 5)))
+    test = type_lines(open_app(), "\n".join(f"Line {number}." for number in range(limits.LINES.value + 5)))
     assert not test.exception
-    assert f"the first {MAX_LINES} lines" in html_of(test)
-    assert html_of(test).count('class="atlas-translation"') == MAX_LINES
+    assert f"the first {limits.LINES.value} lines" in html_of(test)
+    assert html_of(test).count('class="atlas-translation"') == limits.LINES.value
 
 
 @pytest.mark.case("T5")

@@ -13,10 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from atlas import limits
 from atlas.text.decode import decode
-from atlas.text.files import MAX_BYTES, MAX_CHARACTERS, MAX_ROWS, FileProblem, Row, read_upload
-from atlas.text.records import MAX_COLUMNS
-from atlas.text.spreadsheet import MAX_UNPACKED_BYTES
+from atlas.text.files import FileProblem, Row, read_upload
 
 
 def texts(name: str, data: bytes, column: int | str = 0) -> list[str]:
@@ -222,7 +221,7 @@ def test_a_sentence_may_hold_a_line_end_within_quotation_marks() -> None:
 
 
 def test_bad_rows_are_marked_in_place() -> None:
-    long = "x" * (MAX_CHARACTERS + 1)
+    long = "x" * (limits.SENTENCE.value + 1)
     data = f"id,text,note\n1,Good.,a\n2,Cut, in two,b\n3\n,,\n4,{long},c\n5,{long[1:]},d\n".encode()
     rows = read_upload("mine.csv", data).sentences("text")
     assert [(row.number, row.problem) for row in rows] == [
@@ -230,7 +229,7 @@ def test_bad_rows_are_marked_in_place() -> None:
         (3, "4 fields where 3 were expected"),
         (4, "empty"),
         (5, "empty"),
-        (6, "too long: 2,001 characters; the limit is 2,000"),
+        (6, "too long: 4,001 characters; the limit is 4,000"),
         (7, None),
     ]
     assert rows[4].text == long
@@ -280,18 +279,20 @@ def test_an_unknown_column_names_those_there_are() -> None:
 
 def test_limits_are_said_in_one_line() -> None:
     with pytest.raises(FileProblem, match=r"mine.txt has 10.0 MB; the limit is 10 MB"):
-        read_upload("mine.txt", b"a" * (MAX_BYTES + 1))
+        read_upload("mine.txt", b"a" * (limits.UPLOAD.value + 1))
     with pytest.raises(FileProblem, match=r"mine.txt has 10,001 rows; the limit is 10,000"):
-        read_upload("mine.txt", b"Hi.\n" * (MAX_ROWS + 1))
+        read_upload("mine.txt", b"Hi.\n" * (limits.ROWS.value + 1))
     with pytest.raises(FileProblem, match=r"mine.csv has 101 columns; the limit is 100"):
-        read_upload("mine.csv", (",".join("abc"[i % 3] for i in range(MAX_COLUMNS + 1)) + "\n").encode() * 3)
+        read_upload(
+            "mine.csv", (",".join("abc"[i % 3] for i in range(limits.COLUMNS.value + 1)) + "\n").encode() * 3
+        )
     with pytest.raises(FileProblem, match=r"more than 100 different keys"):
         read_upload("mine.jsonl", json.dumps({str(key): "" for key in range(101)}).encode())
     with pytest.raises(
         FileProblem, match=r"mine.doc: files ending in .txt, .csv, .tsv, .xlsx, .jsonl can be read"
     ):
         read_upload("mine.doc", b"Hi.")
-    assert len(read_upload("mine.csv", b"text,id\n" + b"Hi.,1\n" * MAX_ROWS)) == MAX_ROWS
+    assert len(read_upload("mine.csv", b"text,id\n" + b"Hi.,1\n" * limits.ROWS.value)) == limits.ROWS.value
 
 
 def test_a_header_alone_is_no_table() -> None:
@@ -375,7 +376,7 @@ def test_the_first_sheet_is_read_and_said() -> None:
 
 def test_workbook_limits() -> None:
     with pytest.raises(FileProblem, match="10,001 rows"):
-        read_upload("mine.xlsx", workbook(*[["Hi."]] * (MAX_ROWS + 1)))
+        read_upload("mine.xlsx", workbook(*[["Hi."]] * (limits.ROWS.value + 1)))
     with pytest.raises(FileProblem, match="more than 100 columns"):
         read_upload("mine.xlsx", workbook(["x"] * 101))
 
@@ -400,9 +401,9 @@ def repacked(data: bytes, name: str, content: bytes) -> bytes:
 
 def test_bombs_and_damage_are_refused() -> None:
     good = workbook(["Hello."])
-    bomb = repacked(good, "xl/worksheets/sheet1.xml", b" " * (MAX_UNPACKED_BYTES + 1))
-    assert len(bomb) < MAX_BYTES
-    with pytest.raises(FileProblem, match="unpacks to more than 64 MB"):
+    bomb = repacked(good, "xl/worksheets/sheet1.xml", b" " * (limits.UNPACKED.value + 1))
+    assert len(bomb) < limits.UPLOAD.value
+    with pytest.raises(FileProblem, match="unpacks to .* the limit is 1,000 parts with 64 MB"):
         read_upload("mine.xlsx", bomb)
     entities = b'<?xml version="1.0"?><!DOCTYPE x [<!ENTITY a "aaaa">]><worksheet>&a;</worksheet>'
     with pytest.raises(FileProblem, match="XML entities"):

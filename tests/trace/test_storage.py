@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from atlas import limits
 from atlas.trace import Trace, TraceError, storage
 from tests.trace.test_trace import traces
 from tests.traces import EMOJI, HTML_LIKE, make_trace, same
@@ -131,7 +132,7 @@ def test_a_pickle_in_the_file_is_never_run(tmp_path: Path):
 
 
 def test_a_file_that_unpacks_to_too_much_is_refused_before_it_is_unpacked(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(storage, "MAX_BYTES", 1000)
+    monkeypatch.setenv(limits.ENVIRONMENT, "trace-unpacked=1000")
     monkeypatch.setattr(storage, "_read_array", lambda *_: pytest.fail("it was unpacked"))
     refused(FILE, "unpacks to [0-9,]+ bytes; a trace has at most 1,000")
 

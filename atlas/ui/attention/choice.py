@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import parse_qsl, urlencode
 
+from atlas import limits
 from atlas.errors import AtlasError
 from atlas.figures.attention import head_grid
 from atlas.figures.mosaic import SCALES, SUMMARIES, HeadGrid
@@ -76,7 +77,7 @@ class Choice:
 
 
 _PARTS: Final[tuple[Key[Any], ...]] = (
-    keys.text("text", limit=4000),
+    keys.text("text", limit=limits.SENTENCE.value),
     TARGET,
     HYPOTHESIS,
     NODE,

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
+from atlas import limits
 from atlas.figures.heatmap import KINDS, HeadMap
 from atlas.figures.mosaic import SCALES, HeadGrid
 from atlas.trace import Trace
@@ -106,7 +107,7 @@ def _target_box(state: ViewState) -> None:
     with st.popover("Your own target", icon=":material/edit:"):
         st.text_input(
             "Target sentence",
-            max_chars=2000,
+            max_chars=limits.SENTENCE.value,
             placeholder="A translation of your own",
             help="The model reads it as if it had written it, and its attention is shown along it. Empty: "
             "the model's own.",

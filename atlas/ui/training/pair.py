@@ -8,6 +8,7 @@ from typing import Final
 import numpy as np
 import streamlit as st
 
+from atlas import limits
 from atlas.analysis.exposure import Exposure, check_loss, expose
 from atlas.decoding import OptionsError
 from atlas.errors import AtlasError
@@ -42,7 +43,7 @@ def show(page: Page) -> None:
     state = page.state
     st.text_input(
         "Your translation of the sentence above",
-        max_chars=2000,
+        max_chars=limits.SENTENCE.value,
         placeholder="A translation of your own; empty: the model's best one",
         **state.widget("target"),
     )
