@@ -20,6 +20,7 @@ MODULES = {
 RANKS = {
     "errors": 0,
     "limits": 0,
+    "memory": 0,
     "whole": 0,
     "trace": 0,
     "model": 1,

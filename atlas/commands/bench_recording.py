@@ -35,8 +35,6 @@ def run(
     """
     from atlas.bench.machine import use_threads
     from atlas.bench.recording import LENGTHS, recording_cost
-    from atlas.bundles import choose_bundle
-    from atlas.engine import Engine
 
     use_threads(threads)
     command = command_line(
@@ -48,7 +46,7 @@ def run(
         device=device,
         threads=threads,
     )
-    engine = Engine.load(choose_bundle(checkpoint), device)
+    engine = options.load_engine(checkpoint, device)
     with progress("timing", "rounds") as report:
         found = recording_cost(
             engine,

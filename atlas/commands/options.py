@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from atlas.bundles import choose_bundle
+from atlas.memory import keep_freed_memory
 
 if TYPE_CHECKING:
     from atlas.decoding import SearchOptions
@@ -103,14 +104,15 @@ def search_options(**values: Any) -> SearchOptions:
     return SearchOptions(**plain)
 
 
-def load_engine(checkpoint: str | None) -> Engine:
-    """The engine of the bundle asked for.
+def load_engine(checkpoint: str | None, device: str | None = None) -> Engine:
+    """The engine of the bundle asked for, on a device (by default the best there is).
 
     Raises:
-        AtlasError: there is none, or it is damaged.
+        AtlasError: there is none, or it is damaged, or there is no such device.
     """
     path = choose_bundle(checkpoint)
 
     from atlas.engine import Engine
 
-    return Engine.load(path)
+    keep_freed_memory()
+    return Engine.load(path, device)

@@ -11,6 +11,7 @@ import atlas
 from atlas.commands import options
 from atlas.commands.output import say_json
 from atlas.errors import AtlasError
+from atlas.memory import keep_freed_memory
 
 if TYPE_CHECKING:
     from atlas.training.config import TrainingConfig
@@ -82,6 +83,7 @@ def run(
 
     from atlas.training.run import train_from_config
 
+    keep_freed_memory()
     written = train_from_config(
         settings,
         out=folder,

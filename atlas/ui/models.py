@@ -13,6 +13,7 @@ import streamlit as st
 
 from atlas.decoding import SearchOptions
 from atlas.engine import Engine, Translation
+from atlas.memory import keep_freed_memory
 from atlas.trace import Trace
 from atlas.ui.gate import Gate
 from atlas.ui.results import BoundedCache, held_bytes
@@ -92,6 +93,7 @@ def load_engine(path: Path) -> SharedEngine:
 
 @st.cache_resource(show_spinner="Loading the model...", max_entries=MODELS_IN_MEMORY)
 def _load(path: str, written: int) -> SharedEngine:
+    keep_freed_memory()
     return SharedEngine(Engine.load(path))
 
 
