@@ -14,9 +14,9 @@ def keep_freed_memory(limit: int = KEPT_BYTES) -> bool:
     """Let the process reuse freed blocks of up to ``limit`` bytes instead of returning them to the system.
 
     The C library of Linux (glibc) returns large blocks at once, and the system clears every page of the next
-    one anew. A trace of a long sentence, whose attention maps are blocks of megabytes, spent more time on that
-    than on arithmetic. For a process of ours (the command line, the application); what others run in their own
-    process is their affair.
+    one anew. A trace of a long sentence, whose attention maps are blocks of megabytes, spent more time on
+    that than on arithmetic. Meant for a process of ours (the command line, the application); the process of
+    somebody who imports us is theirs.
 
     Returns:
         whether the C library took it; elsewhere than on glibc nothing is changed.
