@@ -14,6 +14,7 @@ from atlas.commands import (
     info,
     limits,
     measure,
+    tour,
     trace,
     train,
     translate,
@@ -42,6 +43,7 @@ app.command("info")(info.run)
 app.command("limits")(limits.run)
 app.add_typer(measure.app, name="measure")
 app.add_typer(bench.app, name="bench")
+app.add_typer(tour.app, name="tour")
 
 if __name__ == "__main__":
     app()

@@ -5,8 +5,8 @@ from __future__ import annotations
 import streamlit as st
 
 from atlas.errors import AtlasError
-from atlas.ui import keys
 from atlas.ui.architecture import depth, heads, model, sizes
+from atlas.ui.architecture.address import PARTS
 from atlas.ui.page import open_page
 
 MATHS = r"""
@@ -32,13 +32,6 @@ every norm on the way; in pre-norm it crosses one. Xiong et al. (2020), theorem 
 layer's $W_2$ is of order $d\sqrt{\ln d}$ in post-norm and $d\sqrt{\ln d/L}$ in pre-norm.
 """
 
-PARTS = {
-    "model": "The loaded model",
-    "sizes": "Any size",
-    "experts": "Experts",
-    "heads": "Heads",
-    "depth": "Deep stacks",
-}
 SHOW = {
     "model": model.show,
     "sizes": sizes.show_sizes,
@@ -51,7 +44,6 @@ page = open_page(
     "architecture",
     "Architecture",
     "The loaded model with every weight counted. Point at a block; click it to see it work.",
-    (keys.choice("built", list(PARTS), "model"), *model.KEYS, *sizes.KEYS, *heads.KEYS, *depth.KEYS),
     needs="model",
 )
 part = st.segmented_control(

@@ -5,7 +5,7 @@ import streamlit as st
 from atlas.figures.attention import as_map
 from atlas.figures.style import legend_html
 from atlas.ui.attention import panels
-from atlas.ui.attention.choice import KEYS, kinds_of, settle
+from atlas.ui.attention.choice import kinds_of, settle
 from atlas.ui.attention.controls import hypothesis_control, pin_control, special_control, view_controls
 from atlas.ui.attention.downloads import downloads
 from atlas.ui.page import open_page
@@ -16,7 +16,6 @@ page = open_page(
     "Attention",
     "Each small square is one head: rows are queries, columns keys, ink is weight. Click one, then hover a "
     "word.",
-    KEYS,
     serves="any",
 )
 state = page.state
@@ -32,7 +31,7 @@ with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
     if state["kind"] != "encoder":
         hypothesis_control(page, located.trace)
     pin_control(page, located.choice)
-    downloads(state, located, head, grid, column, top)
+    downloads(state, located, head, grid, column)
 st.html(legend_html("query", "key", state["kind"]))
 
 left, right = st.columns([0.56, 0.44], gap="medium")

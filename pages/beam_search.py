@@ -6,8 +6,10 @@ from atlas.ui.components.search_tree import TreeView, search_tree
 from atlas.ui.markup import show_facts, show_translation
 from atlas.ui.node_panel import node_attention, node_panel
 from atlas.ui.page import open_page
+from atlas.ui.search_files import offer_search
 from atlas.ui.search_results import candidates_table, greedy_and_sample, n_best
-from atlas.ui.search_state import SEARCH_KEYS, choose, drawn, search_facts, shown_place, shown_search
+from atlas.ui.search_state import choose, drawn, search_facts, shown_place, shown_search
+from atlas.ui.takeaway import offer_trace
 
 MATHS = r"""
 **What is searched for.** A translation $y$ of $x$ with a large $\log p(y\mid x)=\sum_t \log p(y_t\mid
@@ -38,7 +40,6 @@ page = open_page(
     "beam_search",
     "Beam search",
     "Every candidate, one column a step. Play it; hover to see why a branch died; click any node.",
-    SEARCH_KEYS,
     serves="any",
 )
 trace = shown_search(page)
@@ -65,6 +66,8 @@ show_facts(search_facts(trace))
 left, right = st.columns([1.9, 1], gap="medium")
 with left:
     search_tree(drawn(trace), node=node, step=step, on_view=look, key="atlas.search.tree")
+    offer_trace(trace)
+    offer_search(trace, node, step, "search-tree")
     node_attention(page, trace, node)
 with right:
     node_panel(page, trace, node)

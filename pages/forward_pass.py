@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from atlas.errors import AtlasError
 from atlas.ui.forward.maths import show_maths
-from atlas.ui.forward.state import FORWARD_KEYS, shown_pass
+from atlas.ui.forward.state import shown_pass
 from atlas.ui.forward.stream import show_overview
 from atlas.ui.forward.walk import show_stage, show_stepper, show_written
 from atlas.ui.page import open_page
@@ -13,7 +13,6 @@ page = open_page(
     "forward_pass",
     "Forward pass",
     "From text to the next token, a stage at a time. Walk with the arrow keys, then go round again.",
-    FORWARD_KEYS,
     needs="model",
 )
 try:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from atlas.errors import AtlasError
-from atlas.ui import keys
-from atlas.ui.attention.choice import HEAD, KIND, LAYER, show_new_notices
+from atlas.ui.attention.choice import show_new_notices
 from atlas.ui.heads.measured import EVERY, measured
 from atlas.ui.heads.sections import chosen_head, maths, pictures, search, table
 from atlas.ui.heads.sentences import sentences_of
@@ -17,17 +16,6 @@ page = open_page(
     "heads",
     "Heads",
     "Every head over sentences that the model never saw: sort them by what they do, open one at work.",
-    (
-        KIND,
-        LAYER,
-        HEAD,
-        keys.choice("metric", list(EVERY), "confidence"),
-        keys.flag("minus"),
-        keys.text("from", limit=200),
-        keys.text("to", limit=200),
-        keys.integer("far", 0, 0, 60),
-        keys.decimal("weight", 0.0, 0.0, 1.0),
-    ),
     needs="model",
 )
 state = page.state

@@ -10,7 +10,7 @@ from atlas.ui.cost.leak_part import leak_part
 from atlas.ui.cost.mask_part import mask_part
 from atlas.ui.cost.memory_part import memory_part
 from atlas.ui.cost.time_part import time_part
-from atlas.ui.cost.view import KEYS, PARTS, shown_translation
+from atlas.ui.cost.view import PARTS, shown_translation
 from atlas.ui.page import open_page
 
 MATHS = r"""
@@ -37,7 +37,6 @@ page = open_page(
     "masks_cost",
     "Masks & cost",
     "What a decoder may see, what it keeps in its cache, and what each further token takes. Choose a part.",
-    KEYS,
     needs="model",
 )
 part = st.segmented_control(

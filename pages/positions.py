@@ -5,28 +5,15 @@ from __future__ import annotations
 import streamlit as st
 
 from atlas.errors import AtlasError
-from atlas.ui import keys
 from atlas.ui.markup import notice
 from atlas.ui.page import open_page
-from atlas.ui.position_distinct import LENGTHS, WIDTHS, distinct_section
-from atlas.ui.position_lab import LARGEST_SEED, encoding_lab, shuffle_lab
-from atlas.ui.position_orders import OWN, PAIRS, orders_section
-from atlas.ui.position_pictures import (
-    FIRST_DIMENSIONS,
-    FIRST_PAIR,
-    MOST_SHOWN,
-    rotation_pictures,
-    shown_table,
-    table_pictures,
-)
-from atlas.ui.position_twins import SCORES, open_twins, twins_section
+from atlas.ui.position_address import PARTS
+from atlas.ui.position_distinct import distinct_section
+from atlas.ui.position_lab import encoding_lab, shuffle_lab
+from atlas.ui.position_orders import orders_section
+from atlas.ui.position_pictures import rotation_pictures, shown_table, table_pictures
+from atlas.ui.position_twins import open_twins, twins_section
 
-PARTS = {
-    "encoding": "The encoding",
-    "distinct": "Every position distinct",
-    "lab": "Lab: shuffle and change",
-    "trained": "Three models",
-}
 MATHS = r"""
 **The encoding** (Vaswani et al. 2017, section 3.5). Position $pos$ gets a vector of $D$ numbers, added to the
 embedding of the token that stands there, before the first layer:
@@ -62,21 +49,6 @@ page = open_page(
     "positions",
     "Positions",
     "Numbers added to each word say where it stands. Below, shuffle the words or take the numbers away.",
-    (
-        keys.choice("part", tuple(PARTS), "encoding"),
-        keys.integers("dims", FIRST_DIMENSIONS, limit=6),
-        keys.integer("length", 100, 10, MOST_SHOWN),
-        keys.integer("shift", 7, 1, MOST_SHOWN - 1),
-        keys.integer("pos", 3, 0, MOST_SHOWN - 1),
-        keys.integer("pair", FIRST_PAIR, 0, 4096),
-        keys.integer("shuffle", 1, 1, LARGEST_SEED),
-        keys.choice("encoding", ["zero", "shift"], "zero"),
-        keys.integer("offset", 100, 1, MOST_SHOWN),
-        keys.integer("upto", 1000, LENGTHS[0], LENGTHS[-1]),
-        keys.integer("cells", 128, WIDTHS[0], WIDTHS[-1]),
-        keys.choice("score", SCORES, "BLEU"),
-        keys.choice("pairs", (OWN, *PAIRS), "bites"),
-    ),
     needs="model",
 )
 engine = page.engine

@@ -9,14 +9,13 @@ from atlas.ui.page import open_page
 from atlas.ui.qkv.lab import model_lab, random_lab
 from atlas.ui.qkv.maths import maths
 from atlas.ui.qkv.pronouns import examples_menu, pronoun_panel
-from atlas.ui.qkv.scene import KEYS, controls, settle
+from atlas.ui.qkv.scene import controls, settle
 from atlas.ui.qkv.walk import all_checks, walk
 
 page = open_page(
     "query_key_value",
     "Query · Key · Value",
     "One word in one head, step by step: arrow keys or a clicker walk on. Every number is the model's own.",
-    KEYS,
     needs="model",
 )
 scene = settle(page)

@@ -7,7 +7,7 @@ import streamlit as st
 from atlas.errors import AtlasError
 from atlas.ui.page import open_page
 from atlas.ui.training import codes, curves, dropout, forming, pair, smoothing
-from atlas.ui.training.choice import KEYS, PARTS
+from atlas.ui.training.choice import PARTS
 
 SHOW = {
     "codes": codes.show,
@@ -22,7 +22,6 @@ page = open_page(
     "training",
     "Training",
     "A loss is the length of a code. Bend it, follow it down, and watch heads find their place.",
-    KEYS,
     needs="model",
 )
 if page.engine is None:

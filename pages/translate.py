@@ -2,18 +2,15 @@
 
 import streamlit as st
 
-from atlas.ui import keys
 from atlas.ui.file_panel import show_file_panel
 from atlas.ui.page import open_page
 from atlas.ui.sentences import show_sentences
-
-SENTENCES, FILE = "sentences", "file"
+from atlas.ui.translate_address import FILE, SENTENCES
 
 page = open_page(
     "translate",
     "Translate",
     "Write sentences, one a line. The tint of a word shows how sure the model is; hover for the number.",
-    [keys.choice("input", [SENTENCES, FILE], SENTENCES), keys.text("lines", limit=4000)],
     needs="model",
     show_bar=False,
     serves="any",

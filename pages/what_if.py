@@ -6,7 +6,7 @@ import streamlit as st
 
 from atlas.errors import AtlasError
 from atlas.ui.page import open_page
-from atlas.ui.what_if.address import KEYS, PARTS
+from atlas.ui.what_if.address import PARTS
 from atlas.ui.what_if.explanation import explanation
 from atlas.ui.what_if.lab import laboratory
 from atlas.ui.what_if.prune import pruning
@@ -15,7 +15,6 @@ page = open_page(
     "what_if",
     "What if",
     "Switch heads off, scale them or write a row of attention by hand, and read what the model then says.",
-    KEYS,
     needs="model",
 )
 if not page.sentence.strip():

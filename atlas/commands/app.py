@@ -11,8 +11,11 @@ import typer
 
 import atlas
 from atlas.bundles import ENVIRONMENT
+from atlas.commands.output import tell
 from atlas.errors import AtlasError
 from atlas.ui.security import EMBEDDERS, check_origin
+from atlas.ui.talk.library import ENVIRONMENT as TOURS
+from atlas.ui.talk.library import load_tour, tour_name
 
 # An installed wheel has the application inside the package, a checkout next to it.
 _PACKAGE = Path(atlas.__file__).resolve().parent
@@ -44,11 +47,24 @@ def _check_port(address: str, port: int) -> None:
             ) from error
 
 
+def _checked(path: Path) -> str:
+    """The name of a tour that can be played; what is wrong with another is raised with its line."""
+    load_tour(path)
+    return tour_name(path)
+
+
 def run(
     checkpoint: Annotated[
         Path | None,
         typer.Option(
             help="Bundle, or folder of bundles, to offer. Otherwise $ATLAS_CHECKPOINTS, then ./checkpoints."
+        ),
+    ] = None,
+    tour: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help=f"Tour to offer, a YAML file; may be given again. Otherwise ${TOURS}. "
+            "The one that ships is always offered."
         ),
     ] = None,
     port: Annotated[int, typer.Option(help="Port to serve on.", min=1, max=65535)] = 8501,
@@ -71,6 +87,10 @@ def run(
         os.environ[ENVIRONMENT] = str(checkpoint.resolve())
     if embed_in:
         os.environ[EMBEDDERS] = " ".join(map(check_origin, embed_in))
+    if tour:
+        os.environ[TOURS] = os.pathsep.join(str(path.resolve()) for path in tour)
+        for name in map(_checked, tour):
+            tell(f"Play {name}: http://{address}:{port}/?talk=1&tour={name}")
     script = application()
     _check_port(address, port)
 

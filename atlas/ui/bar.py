@@ -6,12 +6,12 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
+from atlas import limits
 from atlas.trace import Trace
+from atlas.ui.addresses import MAX_BEAM
 from atlas.ui.examples import EXAMPLES
 from atlas.ui.markup import show_facts, show_sentence, show_translation
 from atlas.ui.state import ViewState
-
-MAX_BEAM = 10
 
 
 def sentence_bar(state: ViewState) -> None:
@@ -19,7 +19,7 @@ def sentence_bar(state: ViewState) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         st.text_input(
             "Sentence",
-            max_chars=4000,
+            max_chars=limits.SENTENCE.value,
             placeholder="An English sentence",
             label_visibility="collapsed",
             **state.widget("text"),

@@ -7,14 +7,16 @@ from typing import Any
 import plotly.graph_objects as go
 import streamlit as st
 
+from atlas.ui.takeaway import camera, offer_figure
 from atlas.ui.talk.mode import talking
 from atlas.ui.talk.projector import for_projector
 
 
 def chart(figure: go.Figure, key: str, alt: str, **more: Any) -> Any:
-    """A figure as wide as its column, without a tool bar.
+    """A figure as wide as its column, without a tool bar, offered in the menu of what can be taken away.
 
     Args:
+        figure: for the theme of the page; in talk mode it is drawn larger.
         key: unique on the page; it begins with the page's name.
         alt: words for those who do not see it.
         more: further arguments of ``st.plotly_chart``, such as ``on_select``.
@@ -22,8 +24,6 @@ def chart(figure: go.Figure, key: str, alt: str, **more: Any) -> Any:
     Returns:
         what ``st.plotly_chart`` returns.
     """
-    if talking():
-        figure = for_projector(figure)
-    return st.plotly_chart(
-        figure, width="stretch", key=key, alt=alt, config={"displayModeBar": False}, **more
-    )
+    offer_figure(alt, key, lambda: figure)
+    shown = for_projector(figure) if talking() else figure
+    return st.plotly_chart(shown, width="stretch", key=key, alt=alt, config=camera(), **more)

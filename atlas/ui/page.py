@@ -2,44 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable
 from pathlib import Path
 from typing import Any, Literal, NoReturn
 
 import streamlit as st
 
-from atlas.bundles import DEFAULT, ENVIRONMENT, find_bundles
+from atlas.bundles import ENVIRONMENT, find_bundles
 from atlas.decoding import SearchOptions
 from atlas.engine import Engine
 from atlas.errors import AtlasError
 from atlas.model.recurrent_config import RecurrentConfig
 from atlas.trace import Trace
-from atlas.ui import bar, keys
-from atlas.ui.examples import FIRST
-from atlas.ui.keys import Key
+from atlas.ui import bar
+from atlas.ui.addresses import own_keys, shared_keys
 from atlas.ui.markup import notice
 from atlas.ui.models import Answer, SharedEngine, TimedTrace, cached_answer, cached_trace, load_engine
 from atlas.ui.navigation import configure, ensure_navigation, entry
+from atlas.ui.readable import make_readable
 from atlas.ui.saved import SavedTrace, open_saved, saved_trace_box
 from atlas.ui.state import ViewState
-from atlas.ui.talk.mode import TALK, talking
+from atlas.ui.takeaway import takeaway_menu
+from atlas.ui.talk.library import Tours
+from atlas.ui.talk.mode import talking
+from atlas.ui.talk.playing import follow_tour, tours_here
 from atlas.ui.talk.stage import set_stage, talk_box
 
 Needs = Literal["trace", "model"]
 Serves = Literal["transformer", "any"]
-
-
-def common_keys(models: Sequence[str]) -> tuple[Key[Any], ...]:
-    """The part of the address that all pages share."""
-    return (
-        keys.text("text", FIRST, limit=4000),
-        keys.choice("model", models or [""], DEFAULT if DEFAULT in models else (*models, "")[0]),
-        keys.integer("beam", 5, 1, bar.MAX_BEAM),
-        keys.choice("penalty", ["gnmt", "average", "none"], "gnmt"),
-        keys.decimal("alpha", 0.6, 0.0, 2.0),
-        keys.integer("limit", 0, 0, 256),
-        TALK,
-    )
 
 
 class Page:
@@ -156,7 +146,7 @@ class Page:
 
     def _query(self, changes: dict[str, Any]) -> dict[str, str]:
         """The shared part of the address with some values changed, and the other page's own values."""
-        shared = {key.name for key in common_keys([self.state["model"]])}
+        shared = {key.name for key in shared_keys([self.state["model"]])}
         own = {key: str(value) for key, value in changes.items() if key not in shared}
         address = self.state.address(**{key: value for key, value in changes.items() if key in shared})
         return {key: value for key, value in address.items() if key in shared} | own
@@ -178,7 +168,6 @@ def open_page(
     name: str,
     title: str,
     lead: str,
-    keys: Sequence[Key[Any]] = (),
     *,
     needs: Needs = "trace",
     show_bar: bool = True,
@@ -187,10 +176,9 @@ def open_page(
     """Set a page up: configuration, navigation, address, sidebar, bar, translation, title.
 
     Args:
-        name: of the page in the navigation, and its address.
+        name: of the page in the navigation, its address, and in :mod:`atlas.ui.addresses`.
         title: shown as the heading, our own words.
         lead: one line under it: what you see, what to try.
-        keys: what this page keeps in the address besides the shared keys (see :mod:`atlas.ui.keys`).
         needs: ``"trace"`` for a page that can draw a saved trace without a model, ``"model"`` for one that
             shows the live model even while a saved trace is open.
         show_bar: False for a page that asks for its sentences in its own way.
@@ -203,11 +191,14 @@ def open_page(
     configure(title)
     ensure_navigation()
     bundles = find_bundles()
-    state = ViewState(name, (*common_keys(list(bundles)), *keys))
+    models, tours = list(bundles), tours_here()
+    follow_tour(tours, models)
+    state = ViewState(name, (*shared_keys(models, tours.names), *own_keys(name)))
     saved = open_saved() if needs == "trace" else None
     with st.sidebar:
-        engine, trouble = _sidebar(state, bundles)
-    set_stage(state)
+        engine, trouble = _sidebar(state, bundles, tours)
+    set_stage(state, tours)
+    make_readable()
     for message in state.notices:
         notice(message)
     if saved is None and engine is None:
@@ -236,12 +227,14 @@ def open_page(
 
 
 def _heading(title: str, lead: str) -> None:
-    st.title(title, anchor=False)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.title(title, anchor=False)
+        takeaway_menu()
     if not talking():
         st.caption(lead)
 
 
-def _sidebar(state: ViewState, bundles: dict[str, Path]) -> tuple[SharedEngine | None, str]:
+def _sidebar(state: ViewState, bundles: dict[str, Path], tours: Tours) -> tuple[SharedEngine | None, str]:
     """Model, device and saved trace. Returns the engine, or None and why there is none."""
     engine, trouble = None, ""
     if bundles:
@@ -253,7 +246,7 @@ def _sidebar(state: ViewState, bundles: dict[str, Path]) -> tuple[SharedEngine |
         else:
             st.caption(f"{engine.parameters / 1e6:.1f} M parameters · runs on {engine.device}")
     saved_trace_box()
-    talk_box(state)
+    talk_box(state, tours)
     return engine, trouble
 
 

@@ -46,6 +46,11 @@ def remembered(name: str, default: Any) -> Any:
     return _bucket(_VALUES).get(name, default)
 
 
+def leave_page() -> None:
+    """Let the next page be read from the address, also where it is the page that is shown now."""
+    st.session_state.pop(_PAGE, None)
+
+
 class ViewState:
     """The typed values of one page, shared by name with the other pages of the session.
 

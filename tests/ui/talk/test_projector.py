@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 
 import numpy as np
 import plotly.graph_objects as go
@@ -48,7 +49,8 @@ def test_numbers_places_and_the_figure_itself_stay() -> None:
     shown = for_projector(figure)
     assert figure == before
     assert shown.data[0].x == (1, 2)
-    assert shown.data[3].to_plotly_json()["z"] == figure.data[3].to_plotly_json()["z"]
+    sent = [json.loads(drawn.to_json())["data"][3]["z"] for drawn in (shown, figure)]
+    assert sent[0] == sent[1]
     assert list(shown.layout.xaxis.range) == [-0.5, 2.5]
     assert shown.layout.xaxis.ticktext == ("the", "cat", "the")
     assert shown.layout.legend.y == 1.1
