@@ -46,7 +46,7 @@ def picture(
     Args:
         figure: not changed.
         form: a key of :data:`FORMATS`.
-        width: pixels; the height is the figure's own.
+        width: pixels, for a figure that has no width of its own; the height is the figure's.
         scale: pixels of the PNG for each pixel of the page.
         dark: whether the figure was made for a dark page.
 
@@ -74,7 +74,7 @@ def picture(
                 (vectors or sheet).to_dict(),
                 opts={
                     "format": form,
-                    "width": width,
+                    "width": int(sheet.layout.width or width),
                     "height": height,
                     "scale": scale if form == "png" else 1,
                 },

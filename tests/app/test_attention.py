@@ -371,23 +371,42 @@ def test_a_trace_without_scores_still_draws(no_bundles: None) -> None:
 def test_a_saved_trace_offers_no_target_and_every_file(no_bundles: None) -> None:
     test = clean(open_saved(make_trace(), kind="cross"))
     assert not [item for item in test.text_input if item.label == "Target sentence"]
-    labels = [item.proto.label for item in test.get("download_button")]
-    assert labels[:5] == [
-        "CSV, this head",
-        "JSON, this head",
-        "CSV, all heads",
-        "JSON, all heads",
-        "Trace (.npz)",
-    ]
+    assert not test.get("download_button"), "a closed menu holds nothing"
+    offered = files(open_menu(test))
+    names = {"attention-cross-layer1-head1", "attention-cross-all-heads", "attention-now-heatmap"}
+    names |= {"attention-keys", "attention-heads"}
+    assert offered == {
+        "attention-atlas.html",
+        "trace.npz",
+        *(f"{name}.{form}" for name in names for form in ("png", "svg", "csv", "json")),
+    }
 
 
-def test_without_kaleido_the_menu_says_so(no_bundles: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_kaleido_the_menu_offers_numbers_and_charts_have_a_camera(
+    no_bundles: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(
-        "atlas.ui.attention.downloads.picture_trouble", lambda: "PNG and SVG need the export extra"
+        "atlas.ui.takeaway.trouble_with_pictures", lambda: "PNG and SVG need the export extra"
     )
-    test = clean(open_saved(make_trace()))
-    assert any(item.value == "PNG and SVG need the export extra" for item in test.caption)
-    assert len(test.get("download_button")) == 5
+    test = clean(open_menu(clean(open_saved(make_trace()))))
+    assert any(item.value.startswith("PNG and SVG need the export extra. Your own") for item in test.caption)
+    assert {name.rpartition(".")[2] for name in files(test)} == {"html", "npz", "csv", "json"}
+    configs = [json.loads(item.proto.config) for item in test.get("plotly_chart")]
+    assert configs and all(config["modeBarButtons"] == [["toImage"]] for config in configs)
+    assert {config["toImageButtonOptions"]["format"] for config in configs} == {"png"}
+    test.segmented_control(key="atlas.take.camera").set_value("svg").run()
+    configs = [json.loads(item.proto.config) for item in test.get("plotly_chart")]
+    assert {config["toImageButtonOptions"]["format"] for config in configs} == {"svg"}
+
+
+def open_menu(test: AppTest) -> AppTest:
+    test.session_state["atlas.take"] = True
+    return test.run()
+
+
+def files(test: AppTest) -> set[str]:
+    """The names of all files that are offered; the key of each button ends with one."""
+    return {item.proto.id.rpartition("atlas.take.")[2] for item in test.get("download_button")}
 
 
 def test_a_real_model_draws_all_kinds(tiny_bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:

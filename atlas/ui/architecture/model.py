@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import streamlit as st
 
 from atlas.analysis.parameters import Block, blocks, compare, shares
 from atlas.engine import Engine
 from atlas.figures.architecture import Plan, drawing
 from atlas.figures.architecture_charts import parameter_bars
+from atlas.figures.architecture_figure import architecture_figure
 from atlas.figures.style import legend_html
 from atlas.ui import keys
 from atlas.ui.architecture.destinations import destination
@@ -17,6 +20,7 @@ from atlas.ui.components.architecture import architecture
 from atlas.ui.markup import show_facts
 from atlas.ui.page import Page
 from atlas.ui.tables import show_table
+from atlas.ui.takeaway import offer_figure
 from atlas.ui.theme import is_dark
 
 KEYS = (LAYER, keys.flag("all"))
@@ -95,6 +99,11 @@ def _drawing(page: Page, parts: tuple[Block, ...]) -> None:
         _plan(page, parts, opened), lambda name: destination(name, config).words, dark=is_dark()
     )
     architecture(picture, on_choose=choose, key="architecture.drawing")
+    offer_figure(
+        "The model as a drawing; parameters of each block",
+        "architecture-drawing",
+        partial(architecture_figure, picture, dark=is_dark()),
+    )
     name = st.session_state.pop(_CHOSEN, None)
     if name is not None:
         chosen = destination(name, config)

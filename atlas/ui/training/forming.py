@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -15,7 +16,7 @@ from atlas.errors import AtlasError
 from atlas.figures import training_forming as figures
 from atlas.figures.attention import as_map, disagreement, head_grid
 from atlas.figures.heatmap import HeadMap, heatmap
-from atlas.figures.mosaic import SCALES, HeadGrid, mosaic_payload
+from atlas.figures.mosaic import SCALES, HeadGrid, heads_mosaic, mosaic_payload
 from atlas.trace import Trace
 from atlas.trace.views import view
 from atlas.ui.chart import chart
@@ -24,6 +25,7 @@ from atlas.ui.components.stepper import stepper
 from atlas.ui.markup import show_facts
 from atlas.ui.models import SharedEngine, cached_answer, cached_trace
 from atlas.ui.page import Page
+from atlas.ui.takeaway import offer_figure
 from atlas.ui.talk.mode import SCALE_NAMES, shown_scale, talking
 from atlas.ui.theme import is_dark
 from atlas.ui.training.heads import kind_control, settle_head
@@ -193,6 +195,11 @@ def _mosaic(page: Page, grid: HeadGrid, layer: int, column: int) -> None:
         mosaic_payload(grid, scale=shown_scale(state), chosen=(layer, column)),
         key="training.mosaic",
         on_choose=choose,
+    )
+    offer_figure(
+        "All heads at this moment of the training",
+        "training-all-heads",
+        partial(heads_mosaic, grid, scale=shown_scale(state), chosen=(layer, column), dark=is_dark()),
     )
     st.caption(
         "Layers down, heads across: click one, or use the arrow keys in the grid. "

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import streamlit as st
 
 from atlas.analysis.ablation import (
@@ -14,12 +16,14 @@ from atlas.analysis.ablation import (
 )
 from atlas.analysis.what_if import Consequence, consequence
 from atlas.figures import what_if as figures
+from atlas.figures.what_if_switches import switches_figure
 from atlas.trace import Trace
 from atlas.ui.attention.choice import show_new_notices
 from atlas.ui.chart import chart
 from atlas.ui.differences import show_difference
 from atlas.ui.markup import show_facts
 from atlas.ui.page import Page
+from atlas.ui.takeaway import offer_figure
 from atlas.ui.theme import is_dark
 from atlas.ui.what_if.address import BRUSHES, Changes, read_row, tidy, write_changes, write_row
 from atlas.ui.what_if.outcome import attention_after, translations, trees
@@ -122,6 +126,11 @@ def head_controls(page: Page, axes: Axes) -> Changes:
 
     data = payload(changes, axes.layers, axes.heads)
     head_switches(data, key="atlas.what_if.switches", on_switch=switch)
+    offer_figure(
+        "What is done to each head",
+        "what-if-heads",
+        partial(switches_figure, data["grids"], dark=is_dark()),
+    )
     st.caption(
         "Click a head, or L1, L2 ... for all heads of a layer; once more gives it back. Tab enters a grid, "
         "arrow keys walk in it, Space switches."

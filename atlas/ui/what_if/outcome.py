@@ -19,6 +19,7 @@ from atlas.ui.components.search_tree import TreeView, search_tree
 from atlas.ui.differences import show_difference
 from atlas.ui.markup import show_facts, show_translation
 from atlas.ui.page import Page
+from atlas.ui.search_files import offer_search
 from atlas.ui.search_state import ALL, drawn, node_at, path_of
 from atlas.ui.theme import is_dark
 from atlas.ui.what_if.address import read_row
@@ -65,6 +66,7 @@ def trees(page: Page, subject: Subject, changed: Trace) -> None:
         state["tree_step"] = ALL if view.step >= steps else view.step
 
     search_tree(drawn(changed), node=node, step=step, on_view=look, key="atlas.what_if.tree")
+    offer_search(changed, node, step, "what-if-search-tree")
     left, right = st.columns(2, gap="large")
     with left:
         hypotheses(page, "Changed", changed, choosable=True)
