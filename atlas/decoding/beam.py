@@ -7,10 +7,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
-from atlas.decoding.candidates import Best, best_tokens, log_probabilities
+from atlas.decoding.candidates import NEVER, Best, best_tokens, log_probabilities
 from atlas.decoding.options import SearchOptions
 from atlas.decoding.passes import ALTERNATIVES
 from atlas.decoding.protocol import StepModel
@@ -99,14 +98,17 @@ def beam_search(
     while sentences:
         recorder = step_recorder(recording)
         logits = model.step(tokens, state, recorder)
-        best = best_tokens(logits, offered) if depth >= len(prefix) else None
+        best = None
+        early = depth - len(prefix) < options.min_length
+        if depth >= len(prefix):
+            best = best_tokens(logits, offered, (*NEVER, END_ID) if early else NEVER)
         if recorder is not None and recording is not None:
             record_step(
                 [s.record for s in sentences if s.record is not None],
                 read,
                 recorder,
                 logits,
-                best,
+                None if early else best,
                 [s.source_length for s in sentences],
                 recording.layers,
                 recording.extras,
@@ -114,13 +116,15 @@ def beam_search(
         if best is None:
             _force(sentences, logits, prefix[depth], options)
         else:
-            for place, sentence in enumerate(sentences):
-                _advance(sentence, best, place * beams, options, width)
+            for sentence, candidates in zip(
+                sentences, _candidates(sentences, best, beams, width), strict=True
+            ):
+                _advance(sentence, candidates, options, width)
         depth += 1
-        staying = [place for place, sentence in enumerate(sentences) if not sentence.done]
         for sentence in sentences:
             if sentence.done:
                 results[sentence.index] = _ranked(sentence, options)
+        staying = _staying(sentences)
         if len(staying) < len(sentences):
             sentences = [sentences[place] for place in staying]
             if not sentences:
@@ -166,31 +170,44 @@ def _force(sentences: list[_Sentence], logits: Tensor, token: int, options: Sear
         sentence.live = [_Live((*old.ids, token), (*old.logprobs, logprob), 0.0, node)]
 
 
-def _candidates(
-    sentence: _Sentence, best: Best, first_row: int, width: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
-    """Rows (counted within the sentence), tokens and log-probabilities of the ``2 width`` best
-    candidates, best first.
+_Candidate = tuple[int, int, float]
+"""The row that a candidate grows from, counted within its sentence; its token; its log-probability."""
+
+
+def _candidates(sentences: list[_Sentence], best: Best, beams: int, width: int) -> list[list[_Candidate]]:
+    """The at most ``2 width`` best candidates of each sentence, best first."""
+    totals = np.full((len(sentences), beams, 1), -np.inf)
+    for place, sentence in enumerate(sentences):
+        totals[place, : len(sentence.live), 0] = [hypothesis.total for hypothesis in sentence.live]
+    logprobs = best.logprobs.reshape(len(sentences), -1)
+    sums = (best.logprobs.reshape(len(sentences), beams, -1) + totals).reshape(logprobs.shape)
+    order = np.argsort(-sums, axis=-1, kind="stable")[:, : 2 * width]
+    parents = order // best.tokens.shape[-1]
+    tokens = np.take_along_axis(best.tokens.reshape(logprobs.shape), order, -1)
+    columns = (parents, tokens, np.take_along_axis(logprobs, order, -1))
+    possible = (np.take_along_axis(sums, order, -1) > -np.inf).sum(-1).tolist()
+    return [
+        list(zip(*rows, strict=True))[:count]
+        for *rows, count in zip(*(column.tolist() for column in columns), possible, strict=True)
+    ]
+
+
+def _staying(sentences: list[_Sentence]) -> list[int]:
+    """Places of the sentences whose search goes on; the last ones fill the places that become free, so that
+    little has to move.
     """
-    live = sentence.live
-    rows = slice(first_row, first_row + len(live))
-    totals = best.logprobs[rows] + np.array([h.total for h in live])[:, None]
-    order = np.argsort(-totals, axis=None, kind="stable")[: 2 * width]
-    parents, columns = np.divmod(order, totals.shape[1])
-    return parents, best.tokens[rows][parents, columns], best.logprobs[rows][parents, columns]
+    going = [place for place, sentence in enumerate(sentences) if not sentence.done]
+    count = len(going)
+    last = iter(reversed([place for place in going if place >= count]))
+    return [next(last) if sentences[place].done else place for place in range(count)]
 
 
-def _advance(sentence: _Sentence, best: Best, first_row: int, options: SearchOptions, width: int) -> None:
-    """One step of one sentence: sort the candidates, give each its fate, see whether the search is over."""
-    parents, tokens, logprobs = _candidates(sentence, best, first_row, width)
+def _advance(sentence: _Sentence, candidates: list[_Candidate], options: SearchOptions, width: int) -> None:
+    """One step of one sentence: give each candidate its fate, see whether the search is over."""
     length = len(sentence.live[0].ids) - len(sentence.prefix) + 1
     last = length >= sentence.limit
     grown: list[_Live] = []
-    for rank, (row, token, logprob) in enumerate(
-        zip(parents.tolist(), tokens.tolist(), logprobs.tolist(), strict=True)
-    ):
-        if logprob == -np.inf:
-            continue
+    for rank, (row, token, logprob) in enumerate(candidates):
         old = sentence.live[row]
         total = old.total + logprob
         score = options.normalise(total, length)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +14,10 @@ from atlas.text.tokenizer import PAD_ID, START_ID
 
 NEVER = (PAD_ID, START_ID)
 """Control tokens that a translation cannot contain."""
+GROUP = 64
+"""Neighbours in the vocabulary whose largest logit speaks for all when the likeliest are looked for."""
+FEW = 16
+"""Rows below which sorting everything is faster."""
 
 
 @dataclass(frozen=True)
@@ -30,25 +35,48 @@ def log_probabilities(logits: Tensor) -> Tensor:
     return logits.cpu().double().log_softmax(-1)
 
 
-def best_tokens(logits: Tensor, count: int) -> Best:
+def best_tokens(logits: Tensor, count: int, never: Sequence[int] = NEVER) -> Best:
     """The ``count`` likeliest tokens of each row of ``(rows, V)`` logits, equal ones in order of their id.
 
-    Probabilities are those of the whole vocabulary; ``<pad>`` and ``<s>`` are never offered.
+    Probabilities are those of the whole vocabulary; the tokens ``never`` are not offered.
     """
     wide = logits.float() if logits.dtype != torch.float64 else logits
     normaliser = wide.logsumexp(-1, keepdim=True)
-    wide = wide.index_fill(-1, torch.tensor(NEVER, device=wide.device), -torch.inf)
-    count = min(count, wide.shape[-1] - len(NEVER))
-    values, tokens = wide.topk(min(count + 1, wide.shape[-1]), dim=-1)
-    crowded = (
-        (values[:, count - 1] == values[:, -1])
-        if values.shape[-1] > count
-        else torch.zeros(len(values), dtype=torch.bool)
-    )
-    for row in crowded.nonzero().flatten().tolist():  # a tie across the cut: topk may take any of the equals
-        order = torch.sort(wide[row], descending=True, stable=True).indices[: values.shape[-1]]
-        tokens[row], values[row] = order, wide[row, order]
-    logprobs = (values[:, :count] - normaliser).cpu().double().numpy()
-    numbers = tokens[:, :count].cpu().numpy()
+    count = min(count, wide.shape[-1] - len(never))
+    values, tokens = _largest(wide, min(count + 1 + len(never), wide.shape[-1]))
+    numbers = tokens.cpu().numpy()
+    logprobs = (values - normaliser).cpu().double().numpy()
+    for token in never:
+        logprobs[numbers == token] = -np.inf
     ranking = np.lexsort((numbers, -logprobs))
-    return Best(np.take_along_axis(numbers, ranking, -1), np.take_along_axis(logprobs, ranking, -1))
+    numbers = np.take_along_axis(numbers, ranking, -1)
+    logprobs = np.take_along_axis(logprobs, ranking, -1)
+    crowded = logprobs[:, count - 1] == logprobs[:, -1 - len(never)] if logprobs.shape[-1] > count else ()
+    for row in np.flatnonzero(crowded):  # a tie across the cut: topk may take any of the equals
+        every = (wide[row] - normaliser[row]).cpu().double().numpy()
+        every[list(never)] = -np.inf
+        numbers[row] = np.argsort(-every, kind="stable")[: numbers.shape[-1]]
+        logprobs[row] = every[numbers[row]]
+    return Best(numbers[:, :count], logprobs[:, :count])
+
+
+def _largest(values: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    """The ``count`` largest of each row of ``(rows, V)`` and where they stand, largest first.
+
+    Of many rows over a large vocabulary only the groups with the largest maxima are sorted: the others hold
+    none of them.
+    """
+    rows, size = values.shape
+    whole = size // GROUP * GROUP
+    if rows < FEW or whole < 4 * count * GROUP:
+        found = values.topk(count, dim=-1)
+        return found.values, found.indices
+    groups = values[:, :whole].unflatten(-1, (-1, GROUP))
+    chosen = groups.amax(-1).topk(count, dim=-1).indices
+    first = torch.arange(0, groups.shape[0] * groups.shape[1], groups.shape[1], device=values.device)
+    inside = groups.flatten(0, 1).index_select(0, (chosen + first.unsqueeze(-1)).flatten()).view(rows, -1)
+    found = torch.cat((inside, values[:, whole:]), -1).topk(count, dim=-1)
+    places = found.indices
+    within = (chosen * GROUP).gather(-1, (places // GROUP).clamp_max_(count - 1)) + places % GROUP
+    beyond = places - (inside.shape[-1] - whole)
+    return found.values, torch.where(places < inside.shape[-1], within, beyond)

@@ -33,7 +33,8 @@ class SearchOptions:
     ("none"). ``stop`` "exact" goes on until no live
     hypothesis can still beat the worst finished one; "first" ends when ``beam`` hypotheses have finished.
     ``max_length`` counts generated tokens;
-    None means ``2 S + 10`` for a source of S tokens. ``min_length`` tokens come before an end mark may. ``temperature``, ``top_k`` (0: off), ``top_p`` and
+    None means ``2 S + 10`` for a source of S tokens. ``min_length`` tokens come before an end mark may.
+    ``temperature``, ``top_k`` (0: off), ``top_p`` and
     ``seed`` serve "sample" only.
 
     Raises:
@@ -81,6 +82,10 @@ class SearchOptions:
                 raise OptionsError(f"{name} must be {limit}, not {value!r}")
         if not isinstance(self.alpha, int | float) or not 0 <= self.alpha <= 10:
             raise OptionsError(f"alpha must lie between 0 and 10, not {self.alpha!r}")
+        if self.max_length is not None and self.min_length > self.max_length:
+            raise OptionsError(
+                f"min_length is {self.min_length}, above max_length, which is {self.max_length}"
+            )
         if self.method == "beam" and self.n_best > self.beam:
             raise OptionsError(
                 f"n_best is {self.n_best}, but a beam of {self.beam} finds at most {self.beam} "

@@ -142,7 +142,8 @@ class _Draw:
             token = prefix[depth]
         else:
             offered = logprobs.copy()
-            offered[list(NEVER)] = -np.inf
+            early = depth - len(prefix) < options.min_length
+            offered[[*NEVER, END_ID] if early else [*NEVER]] = -np.inf
             token = token_at(sampling_distribution(offered, options), self.random.random())
         self.ids.append(token)
         self.logprobs.append(float(logprobs[token]))

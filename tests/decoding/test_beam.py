@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from atlas.decoding import OptionsError, SearchOptions, beam_search, options
+from atlas import limits
+from atlas.decoding import OptionsError, SearchOptions, beam_search, sample
 from atlas.decoding.record import CUT, FINISHED, KEPT, PRUNED
 from atlas.decoding.search import Found, SearchResult
 from atlas.text.tokenizer import END_ID, PAD_ID, START_ID
@@ -40,7 +41,7 @@ seeds = st.integers(0, 2**32 - 1)
 @pytest.fixture
 def any_width(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Lift the bound on the beam, for searches that must look at everything."""
-    monkeypatch.setattr(options, "MAX_BEAM", 10_000)
+    monkeypatch.setenv(limits.ENVIRONMENT, "width=10000")
     yield
 
 
@@ -215,6 +216,42 @@ def test_at_the_length_limit():
 
     found = search(ends_or_goes_on, SearchOptions(beam=2, n_best=2, max_length=1))
     assert [(item.ids, item.finished) for item in found] == [((END_ID,), True)]
+
+
+@pytest.mark.parametrize("method", ["greedy", "beam", "sample"])
+@pytest.mark.parametrize("prefix", [(), (B,)])
+def test_no_end_mark_before_the_least_length(method: str, prefix: tuple[int, ...]):
+    """However likely the end; afterwards it comes at once. What is forced does not count."""
+    logits = table({(*prefix, *(A,) * n): {A: 1e-3, END_ID: 1 - 1e-3} for n in range(9)}, 5)
+    if prefix:
+        rows = logits
+        logits = lambda source, path: rows(source, path) if path else [0.0] * 5  # noqa: E731
+    find = sample if method == "sample" else beam_search
+    options = SearchOptions(method=method, beam=1, min_length=3, max_length=8)
+    found = find(PathModel(logits), [SOURCE], options, prefix=prefix).hypotheses[0][0]
+    assert found.ids == (*prefix, A, A, A, END_ID)
+    assert found.logprobs[len(prefix) :] == pytest.approx([math.log(1e-3)] * 3 + [math.log(1 - 1e-3)])
+    options = SearchOptions(method=method, beam=1, min_length=3, max_length=3)
+    cut = find(PathModel(logits), [SOURCE], options, prefix=prefix).hypotheses[0][0]
+    assert (cut.ids, cut.finished) == ((*prefix, A, A, A), False)
+
+
+def test_sentences_that_end_leave_and_the_last_take_their_places():
+    """Every sentence of a batch ends at another step, the first and the last among them."""
+    lengths = {5: 2, 6: 6, 7: 1, 8: 4, 9: 3}
+
+    def logits(source: tuple[int, ...], path: tuple[int, ...]) -> list[float]:
+        row = list(random_logits(source[0], 10)(source, path))
+        row[END_ID] = 50.0 if len(path) == lengths[source[0]] else NEVER
+        return row
+
+    sources = [(first, END_ID) for first in lengths]
+    settings_ = SearchOptions(beam=3, n_best=3, stop="first")
+    together = beam_search(PathModel(logits), sources, settings_, recording=recording())
+    for source, found in zip(sources, together.hypotheses, strict=True):
+        alone = beam_search(PathModel(logits), [source], settings_, recording=recording())
+        assert found == alone.hypotheses[0]
+        assert len(found[0].ids) == lengths[source[0]] + 1
 
 
 def test_a_limit_of_its_own_follows_from_the_source():

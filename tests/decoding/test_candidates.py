@@ -38,6 +38,22 @@ def test_a_tie_across_the_cut_in_a_large_vocabulary():
     assert tokens == [[2, 3, 4, 5], [4000, 4001, 4002, 4003], [77, 2, 3, 4]]
 
 
+@pytest.mark.parametrize("size", [64 * 60, 64 * 60 + 17])
+@pytest.mark.parametrize("grain", [0.0, 0.5])
+def test_many_rows_of_a_large_vocabulary(size: int, grain: float):
+    """Where only some groups of neighbours are sorted; the largest of all in the rest that fills no group."""
+    logits = torch.randn(40, size, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
+    if grain:
+        logits = (logits / grain).round() * grain
+    logits[0, -1] = logits[1, 0] = logits[2, 1] = 99.0
+    best = best_tokens(logits, 7, (0, 1, 2))
+    for row, tokens in zip(logits.numpy(), best.tokens, strict=True):
+        order = sorted(range(3, size), key=lambda token: (-row[token], token))
+        assert tokens.tolist() == order[:7]
+    wanted = logits.log_softmax(-1).gather(-1, torch.from_numpy(best.tokens)).numpy()
+    np.testing.assert_allclose(best.logprobs, wanted, atol=1e-12)
+
+
 def test_half_precision_is_widened_before_the_softmax():
     logits = torch.randn(2, 50, generator=torch.Generator().manual_seed(1)).bfloat16()
     best = best_tokens(logits, 5)

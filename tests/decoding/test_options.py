@@ -24,6 +24,8 @@ from atlas.errors import AtlasError
         ({"beam": True}, "beam must be a whole number from 1 to 100, not True"),
         ({"n_best": 0}, "n_best must be a whole number from 1 to 100, not 0"),
         ({"max_length": 0}, "max_length must be a whole number of at least 1, not 0"),
+        ({"min_length": -1}, "min_length must be a whole number of at least 0, not -1"),
+        ({"min_length": 9, "max_length": 8}, "min_length is 9, above max_length, which is 8"),
         ({"top_k": -1}, "top_k must be a whole number of at least 0, not -1"),
         ({"seed": "x"}, "seed must be a whole number of at least 0, not 'x'"),
         ({"temperature": 0}, "temperature must be a number above 0, not 0"),
