@@ -7,16 +7,15 @@ from functools import partial
 
 import pandas as pd
 import streamlit as st
-from streamlit import runtime
-from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from atlas import limits
 from atlas.decoding import SearchOptions
+from atlas.limits import LimitExceeded
 from atlas.text.files import FORMATS, FileProblem, Upload, read_upload
 from atlas.text.tables import MIME_TYPES, TABLE_FORMATS
 from atlas.ui.job import FileJob, Progress, Result, result_columns
 from atlas.ui.markup import notice, show_facts
-from atlas.ui.models import SharedEngine
+from atlas.ui.models import SharedEngine, is_present, visitor
 
 _PANEL = "atlas.file"
 _UPLOADER = "atlas.file.upload"
@@ -124,6 +123,8 @@ def _choose_column(panel: FilePanel, upload: Upload, engine: SharedEngine, optio
             on_click=_start,
             args=(panel, upload, engine, options),
         )
+    if panel.problem:
+        notice(panel.problem)
     if good < len(rows):
         notice(f"{len(rows) - good:,} rows cannot be translated; they are marked and stay in the table.")
     preview = pd.DataFrame(
@@ -146,15 +147,19 @@ def _choose_column(panel: FilePanel, upload: Upload, engine: SharedEngine, optio
 
 
 def _start(panel: FilePanel, upload: Upload, engine: SharedEngine, options: SearchOptions) -> None:
-    context = get_script_run_ctx()
-    session = context.session_id if context else ""
-    panel.job_column = panel.column
-    panel.job = FileJob(
+    session = visitor() or ""
+    job = FileJob(
         upload.sentences(panel.column),
-        lambda sentences: engine.translate(sentences, options),
-        lambda: not runtime.exists() or runtime.get_instance().is_active_session(session),
+        lambda sentences: engine.translate(sentences, options, background=session),
+        lambda: is_present(session),
     )
-    panel.job.start()
+    try:
+        job.start()
+    except LimitExceeded as full:
+        panel.problem = str(full)
+        return
+    panel.problem = ""
+    panel.job, panel.job_column = job, panel.column
 
 
 def _watch(job: FileJob) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from atlas import limits
 from atlas.errors import AtlasError
 from atlas.text.files import Row
 from atlas.text.tables import write_table
@@ -15,6 +16,35 @@ from atlas.text.tables import write_table
 FIRST_CHUNK, LARGEST_CHUNK = 4, 512
 CHUNK_SECONDS = 1.0
 GRACE_SECONDS = 120.0
+
+
+class _Places:
+    """How many jobs are at work on this server, bounded by ``limits.JOBS``."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._taken = 0
+
+    def take(self) -> None:
+        """Take a place.
+
+        Raises:
+            LimitExceeded: all are taken.
+        """
+        with self._lock:
+            if self._taken >= limits.JOBS.value:
+                raise limits.LimitExceeded(
+                    f"{limits.JOBS.shown} are being translated here, the limit; try again when one is done"
+                )
+            self._taken += 1
+
+    def give_back(self) -> None:
+        """Give a place back."""
+        with self._lock:
+            self._taken -= 1
+
+
+_PLACES = _Places()
 
 
 class Translated(Protocol):
@@ -100,7 +130,12 @@ class FileJob:
         self._thread = threading.Thread(target=self._run, name="atlas-file", daemon=True)
 
     def start(self) -> None:
-        """Begin."""
+        """Begin.
+
+        Raises:
+            LimitExceeded: as many files as ``limits.JOBS`` are being translated.
+        """
+        _PLACES.take()
         self._started = self._last_wanted = time.monotonic()
         self._thread.start()
 
@@ -139,6 +174,12 @@ class FileJob:
         return data
 
     def _run(self) -> None:
+        try:
+            self._translate_all()
+        finally:
+            _PLACES.give_back()
+
+    def _translate_all(self) -> None:
         size, place = FIRST_CHUNK, 0
         while place < len(self._rows) and not self._stop.is_set() and self._still_wanted():
             chunk = self._rows[place : place + size]

@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 import streamlit as st
+from streamlit import runtime
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
+from atlas import limits
 from atlas.decoding import SearchOptions
+from atlas.decoding.options import default_limit
 from atlas.engine import Engine, Translation
+from atlas.errors import AtlasError
 from atlas.memory import keep_freed_memory
 from atlas.trace import Trace
 from atlas.ui.gate import Gate
 from atlas.ui.results import BoundedCache, held_bytes
 
-CACHE_BYTES = 256 * 2**20
-MODELS_IN_MEMORY = 6
 Answer = TypeVar("Answer")
 
 
@@ -29,6 +32,17 @@ class TimedTrace:
 
     trace: Trace
     seconds: float
+
+
+def visitor() -> str | None:
+    """The session whose script runs in this thread; None outside of one."""
+    context = get_script_run_ctx(suppress_warning=True)
+    return context.session_id if context else None
+
+
+def is_present(session: Hashable) -> bool:
+    """Whether a visitor's tab is still connected."""
+    return not runtime.exists() or runtime.get_instance().is_active_session(str(session))
 
 
 class SharedEngine:
@@ -45,7 +59,7 @@ class SharedEngine:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._gate = Gate()
+        self._gate = Gate(is_present)
 
     def __getattr__(self, name: str) -> Any:
         if name not in self._DESCRIPTION:
@@ -59,26 +73,83 @@ class SharedEngine:
         prefix: str | None = None,
         progress: Callable[[int, int], None] | None = None,
         source_positions: np.ndarray | None = None,
+        background: str | None = None,
     ) -> list[Translation]:
-        """:meth:`Engine.translate`, one caller at a time."""
-        with self._gate:
-            return self._engine.translate(
-                sentences, options, prefix=prefix, progress=progress, source_positions=source_positions
+        """:meth:`Engine.translate`, one caller at a time; a sentence over a limit is answered with a note.
+
+        Args:
+            background: the session for which a thread in the background asks; it waits as long as it takes.
+        """
+        over = {place: note for place, text in enumerate(sentences) if (note := self._over(text))}
+        with self._gate.turn(visitor() if background is None else background, patient=background is not None):
+            found = iter(
+                self._engine.translate(
+                    [text for place, text in enumerate(sentences) if place not in over],
+                    options,
+                    prefix=prefix,
+                    progress=progress,
+                    source_positions=source_positions,
+                )
             )
+        return [
+            Translation(text, (), over[place]) if place in over else next(found)
+            for place, text in enumerate(sentences)
+        ]
 
     def trace(self, sentence: str, options: SearchOptions = SearchOptions(), **forced: Any) -> Trace:
-        """:meth:`Engine.trace`, one caller at a time."""
-        with self._gate:
+        """:meth:`Engine.trace`, one caller at a time.
+
+        Raises:
+            LimitExceeded: see :meth:`bounded`.
+            NoTurn: too many wait, or for too long.
+        """
+        options = self.bounded(sentence, options, forced.get("target"))
+        with self._gate.turn(visitor()):
             return self._engine.trace(sentence, options, **forced)
+
+    def bounded(self, sentence: str, options: SearchOptions, target: str | None = None) -> SearchOptions:
+        """The search as it is made here. What it may cost is bounded before it begins: a trace keeps
+        beam x length passes.
+
+        Where the length is the model's to choose, it is at most what the limits allow for this beam, and a
+        translation that this cuts is marked as cut.
+
+        Raises:
+            LimitExceeded: the sentence, a forced translation, or the search is over a limit.
+        """
+        limits.SENTENCE.check(len(sentence), "the sentence")
+        tokens = len(self._engine.tokenizer.source(sentence))
+        limits.TOKENS.check(tokens, "the sentence")
+        if target is not None:
+            limits.SENTENCE.check(len(target), "the forced translation")
+            limits.TOKENS.check(len(self._engine.tokenizer.source(target)), "the forced translation")
+        limits.BEAM.check(options.width, "the search")
+        longest = min(limits.TOKENS.value, limits.SEARCH.value // options.width)
+        if options.max_length is None:
+            return options if default_limit(tokens) <= longest else replace(options, max_length=longest)
+        limits.TOKENS.check(options.max_length, "the translation's length limit")
+        limits.SEARCH.check(
+            options.width * options.max_length, f"a beam of {options.width} up to {options.max_length} tokens"
+        )
+        return options
+
+    def _over(self, sentence: str) -> str:
+        """Which limit a sentence of a list is over, in one line; empty where it is over none."""
+        try:
+            limits.SENTENCE.check(len(sentence), "the sentence")
+            limits.TOKENS.check(len(self._engine.tokenizer.source(sentence)), "the sentence")
+        except AtlasError as error:
+            return str(error)
+        return ""
 
     def ask(self, question: Callable[[Engine], Answer]) -> Answer:
         """What ``question`` finds out about the engine, one caller at a time."""
-        with self._gate:
+        with self._gate.turn(visitor()):
             return question(self._engine)
 
     def encode(self, sentence: Any, source_positions: np.ndarray | None = None) -> np.ndarray:
         """:meth:`Engine.encode`, one caller at a time."""
-        with self._gate:
+        with self._gate.turn(visitor()):
             return self._engine.encode(sentence, source_positions=source_positions)
 
 
@@ -91,7 +162,7 @@ def load_engine(path: Path) -> SharedEngine:
     return _load(str(path), (path / "config.json").stat().st_mtime_ns)
 
 
-@st.cache_resource(show_spinner="Loading the model...", max_entries=MODELS_IN_MEMORY)
+@st.cache_resource(show_spinner="Loading the model...", max_entries=limits.MODELS.value)
 def _load(path: str, written: int) -> SharedEngine:
     keep_freed_memory()
     return SharedEngine(Engine.load(path))
@@ -99,7 +170,7 @@ def _load(path: str, written: int) -> SharedEngine:
 
 @st.cache_resource(show_spinner=False)
 def _traces() -> BoundedCache[TimedTrace]:
-    return BoundedCache(CACHE_BYTES, lambda timed: timed.trace.nbytes)
+    return BoundedCache(limits.CACHE.value, lambda timed: timed.trace.nbytes)
 
 
 def cached_trace(engine: SharedEngine, sentence: str, options: SearchOptions, **forced: Any) -> TimedTrace:
@@ -115,6 +186,8 @@ def cached_trace(engine: SharedEngine, sentence: str, options: SearchOptions, **
         AtlasError: the engine cannot trace this (empty or too long, for example).
     """
 
+    options = engine.bounded(sentence, options, forced.get("target"))
+
     def compute() -> TimedTrace:
         start = time.perf_counter()
         trace = engine.trace(sentence, options, record=("scores",), **forced)
@@ -127,7 +200,7 @@ def cached_trace(engine: SharedEngine, sentence: str, options: SearchOptions, **
 
 @st.cache_resource(show_spinner=False)
 def _answers() -> BoundedCache[Any]:
-    return BoundedCache(CACHE_BYTES, held_bytes)
+    return BoundedCache(limits.CACHE.value, held_bytes)
 
 
 def cached_answer(

@@ -11,6 +11,8 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
+from atlas.ui.gate import NoTurn
+
 T = TypeVar("T")
 _SMALL = 64
 """Bytes that anything is counted for, so that many small results are bounded too."""
@@ -31,11 +33,16 @@ def held_bytes(result: Any) -> int:
     return _SMALL
 
 
+class _NotComputed(Exception):
+    """Someone else was to compute a result, and did not get to it."""
+
+
 class BoundedCache(Generic[T]):
     """Least recently used results are forgotten when the total grows beyond a bound.
 
     Thread-safe. A result that is being computed is computed once: others who ask for it wait for it. An error
-    is told to all who wait and is not kept.
+    is told to all who wait and is not kept; only where the one who computed was not let in, the next one
+    who waits tries for himself.
 
     Args:
         limit: bytes kept at most. A result that is larger than that is returned and not kept.
@@ -60,6 +67,13 @@ class BoundedCache(Generic[T]):
 
     def get(self, key: Hashable, compute: Callable[[], T]) -> T:
         """The result for ``key``, from the cache or computed now."""
+        while True:
+            try:
+                return self._once(key, compute)
+            except _NotComputed:
+                continue
+
+    def _once(self, key: Hashable, compute: Callable[[], T]) -> T:
         with self._lock:
             if key in self._kept:
                 self._kept.move_to_end(key)
@@ -69,7 +83,10 @@ class BoundedCache(Generic[T]):
             if running is None:
                 running = self._running[key] = Future()
         if not mine:
-            return running.result()
+            try:
+                return running.result()
+            except NoTurn as error:
+                raise _NotComputed from error
         try:
             result = compute()
         except BaseException as error:

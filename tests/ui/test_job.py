@@ -9,7 +9,9 @@ from dataclasses import dataclass
 
 import pytest
 
+from atlas import limits
 from atlas.errors import AtlasError
+from atlas.limits import LimitExceeded
 from atlas.text.files import Row
 from atlas.ui import job as jobs
 from atlas.ui.file_panel import time_left
@@ -155,3 +157,28 @@ def test_tables(format: str) -> None:
     job = run(FileJob(rows("one", "two"), upper))
     assert job.table(format) is job.table(format)
     assert len(job.table(format)) > 20
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_only_so_many_files_are_translated_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(limits.ENVIRONMENT, "jobs=2")
+    go = threading.Event()
+
+    def slow(sentences: list[str]) -> list[Answer]:
+        go.wait(20)
+        return upper(sentences)
+
+    working = [FileJob(rows("a"), slow) for _ in range(2)]
+    for job in working:
+        job.start()
+    third = FileJob(rows("a"), upper)
+    with pytest.raises(LimitExceeded, match="2 files are being translated here, the limit"):
+        third.start()
+    go.set()
+    for job in working:
+        job.join(20)
+    assert run(third).results[0].translation == "A"
+    for _ in range(3):  # a job that fails gives its place back
+        failed = FileJob(rows("a"), lambda sentences: 1 / 0)  # type: ignore[arg-type,return-value]
+        run(failed)
+        assert "ZeroDivisionError" in (failed.progress.error or "")

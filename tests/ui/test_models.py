@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import os
-import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import streamlit as st
 
+from atlas import limits
 from atlas.decoding import SearchOptions
 from atlas.errors import AtlasError
+from atlas.limits import LimitExceeded
 from atlas.ui import models
-from atlas.ui.gate import Gate
 from atlas.ui.models import SharedEngine, cached_answer, cached_trace, load_engine
 from tests.ui.fakes import FakeEngine
 
@@ -108,58 +110,6 @@ def test_errors_are_not_cached(bundle: Path) -> None:
             cached_trace(engine, " ", SearchOptions())
 
 
-def test_the_gate_serves_in_order_of_arrival() -> None:
-    gate, served = Gate(), []
-
-    def visit(number: int) -> None:
-        with gate:
-            served.append(number)
-
-    with gate:
-        visitors = []
-        for number in range(5):
-            visitors.append(threading.Thread(target=visit, args=(number,)))
-            visitors[-1].start()
-            while len(gate._waiting) <= number:
-                time.sleep(0.001)
-    for visitor in visitors:
-        visitor.join()
-    assert served == [0, 1, 2, 3, 4]
-
-
-def test_a_greedy_caller_does_not_starve_the_others() -> None:
-    gate = Gate()
-    turns = []
-
-    def hog() -> None:
-        for _ in range(100):
-            with gate:
-                turns.append("hog")
-                time.sleep(0.002)
-
-    thread = threading.Thread(target=hog)
-    thread.start()
-    time.sleep(0.01)
-    with gate:
-        turns.append("guest")
-    thread.join()
-    assert turns.index("guest") < 50
-
-
-def test_the_gate_opens_after_an_error() -> None:
-    gate = Gate()
-    with pytest.raises(ValueError, match="no"), gate:
-        raise ValueError("no")
-    entered = threading.Event()
-
-    def visit() -> None:
-        with gate:
-            entered.set()
-
-    threading.Thread(target=visit, daemon=True).start()
-    assert entered.wait(5)
-
-
 def test_an_answer_is_found_once_a_model_and_a_question() -> None:
     asked: list[object] = []
 
@@ -189,3 +139,44 @@ def test_a_question_waits_for_its_turn() -> None:
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(lambda _: engine.ask(find), range(4)))
     assert together == [1, 1, 1, 1]
+
+
+@pytest.fixture
+def counted() -> SharedEngine:
+    """A fake engine whose tokenizer has a token a character."""
+    fake = FakeEngine()
+    fake.tokenizer = SimpleNamespace(source=lambda text: [0] * (len(text) + 1))  # type: ignore[assignment]
+    return SharedEngine(fake)  # type: ignore[arg-type]
+
+
+def test_a_search_is_bounded_before_it_begins(counted: SharedEngine) -> None:
+    five = SearchOptions(beam=5, n_best=5)
+    assert counted.bounded("x" * 30, five) == five
+    assert counted.bounded("x" * 300, five).max_length == limits.SEARCH.value // 5 == limits.TOKENS.value
+    wide = SearchOptions(beam=10, n_best=10)
+    assert counted.bounded("x" * 300, wide).max_length == 256
+    assert counted.bounded("x" * 30, replace(wide, max_length=256)).max_length == 256
+    with pytest.raises(LimitExceeded, match=r"a beam of 10 up to 257 tokens has 2,570 tokens; the limit"):
+        counted.bounded("x", replace(wide, max_length=257))
+    with pytest.raises(LimitExceeded, match=r"length limit has 513 tokens; the limit is 512 tokens"):
+        counted.bounded("x", SearchOptions(beam=1, max_length=513))
+    with pytest.raises(LimitExceeded, match=r"the search has 11 hypotheses; the limit is 10 hypotheses"):
+        counted.bounded("x", SearchOptions(beam=11))
+
+
+def test_what_is_too_long_is_said_and_never_reaches_the_model(counted: SharedEngine) -> None:
+    for ask in (counted.trace, lambda text: cached_trace(counted, text, SearchOptions())):
+        with pytest.raises(LimitExceeded, match=r"the sentence has 513 tokens; the limit is 512 tokens"):
+            ask("x" * 512)
+        with pytest.raises(LimitExceeded, match=r"the sentence has 4,001 characters; the limit is 4,000"):
+            ask("x" * 4001)
+    with pytest.raises(LimitExceeded, match=r"the forced translation has 601 tokens; the limit is 512"):
+        counted.trace("x", target="y" * 600)
+    assert counted._engine.passes == 0  # type: ignore[attr-defined]
+
+
+def test_in_a_list_only_the_sentence_over_a_limit_is_left_out(counted: SharedEngine) -> None:
+    found = counted.translate(["a cat", "x" * 600, "a dog"])
+    assert [one.text for one in found] == ["A CAT", "", "A DOG"]
+    assert found[1].note == "the sentence has 601 tokens; the limit is 512 tokens"
+    assert found[1].source == "x" * 600

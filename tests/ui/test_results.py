@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
+from atlas.ui.gate import NoTurn
 from atlas.ui.results import BoundedCache, held_bytes
 
 
@@ -90,3 +91,23 @@ def test_the_bytes_of_a_result_are_those_of_all_that_it_holds() -> None:
     for result in (answer, [answer], {"x": answer}, {"x": [(answer,)]}):
         assert 8500 <= held_bytes(result) < 8500 + 64 * 10
     assert held_bytes(None) > 0
+
+
+def test_who_waits_tries_for_himself_when_the_other_was_not_let_in() -> None:
+    cache: BoundedCache[bytes] = BoundedCache(100, len)
+    started, go = threading.Event(), threading.Event()
+
+    def not_let_in() -> bytes:
+        started.set()
+        go.wait(20)
+        raise NoTurn("the visitor went away")
+
+    with ThreadPoolExecutor(3) as pool:
+        first = pool.submit(cache.get, "k", not_let_in)
+        started.wait()
+        others = [pool.submit(cache.get, "k", lambda: b"found") for _ in range(2)]
+        time.sleep(0.05)
+        go.set()
+        with pytest.raises(NoTurn):
+            first.result(20)
+        assert [other.result(20) for other in others] == [b"found"] * 2
