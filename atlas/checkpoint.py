@@ -15,17 +15,21 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from atlas.errors import AtlasError
+from atlas import limits
+from atlas.bundle_checks import BundleError, check_file, check_sizes
 from atlas.model.config import ConfigError
 from atlas.model.family import Model, build_model, config_from_dict
-from atlas.model.seeded import drawn_from
 from atlas.model.transformer import Transformer
+from atlas.model.unfilled import Unfilled
 from atlas.text.tokenizer import Tokenizer, TokenizerError
 from atlas.whole import restore, whole_folder
+
+__all__ = ["Bundle", "BundleError", "load_bundle", "save_bundle", "snapshots"]
 
 FORMAT_VERSION = 1
 STORED = torch.float16
 """Type of the weights on disk."""
+_READ = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 WEIGHTS, TOKENIZER, CONFIG, HISTORY, CARD = (
     "model.safetensors",
     "tokenizer.json",
@@ -33,12 +37,6 @@ WEIGHTS, TOKENIZER, CONFIG, HISTORY, CARD = (
     "history.csv",
     "card.md",
 )
-
-
-class BundleError(AtlasError):
-    """A folder that is not a whole bundle of ours; the line names the file and, where there is one, the
-    field.
-    """
 
 
 @dataclass
@@ -92,7 +90,7 @@ def save_bundle(bundle: Bundle, path: Path, snapshots: Mapping[str, Path] | None
     """
     weights = half_weights(bundle.model)
     for name, tensor in weights.items():
-        if not tensor.isfinite().all():
+        if not torch.stack(tensor.aminmax()).isfinite().all():  # NaN is both
             raise BundleError(f"{path}: not saved, {name!r} holds values that are not finite")
     with whole_folder(path) as folder:
         save_file(weights, folder / WEIGHTS)
@@ -127,10 +125,11 @@ def read_description(path: Path) -> dict[str, Any]:
         BundleError: it is missing, not JSON, of another format version, or lacks a field.
     """
     file = path / CONFIG
+    if not file.is_file():
+        raise BundleError(f"{path}: not a bundle, it has no {CONFIG}")
+    check_file(path, CONFIG, limits.CONFIG)
     try:
         description = json.loads(file.read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
-        raise BundleError(f"{path}: not a bundle, it has no {CONFIG}") from error
     except (OSError, ValueError, RecursionError) as error:
         raise BundleError(f"{file}: cannot be read: {error}") from error
     if not isinstance(description, dict):
@@ -197,7 +196,9 @@ def load_weights(model: Model, file: Path) -> None:
                 f"{file}: {name!r} has shape {tuple(tensor.shape)}, the configuration says "
                 f"{tuple(parameters[name].shape)}"
             )
-        if not tensor.isfinite().all():
+        if tensor.dtype not in _READ:
+            raise BundleError(f"{file}: {name!r} has the type {tensor.dtype}, which is not read")
+        if not torch.stack(tensor.aminmax()).isfinite().all():  # NaN is both
             raise BundleError(f"{file}: {name!r} holds values that are not finite")
     with torch.no_grad():
         for name, parameter in parameters.items():
@@ -212,8 +213,11 @@ def snapshots(path: Path) -> dict[int, Path]:
 
 
 def _read_text(file: Path) -> str:
+    if not file.is_file():
+        return ""
+    check_file(file.parent, file.name, limits.TEXTS)
     try:
-        return file.read_text(encoding="utf-8") if file.is_file() else ""
+        return file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise BundleError(f"{file}: cannot be read as UTF-8 text: {error}") from error
 
@@ -238,8 +242,7 @@ def load_bundle(path: Path, device: torch.device | None = None, *, step: int | N
     for name, expected in description["hashes"].items():
         if ".." in Path(name).parts or Path(name).is_absolute():
             raise BundleError(f"{path / CONFIG}: the field 'hashes' names {name!r}, outside the bundle")
-        if not (path / name).is_file():
-            raise BundleError(f"{path / name}: the file is missing")
+        check_file(path, name, limits.WEIGHTS if name.endswith(".safetensors") else limits.TEXTS)
         if _sha256(path / name) != expected:
             raise BundleError(f"{path / name}: damaged or changed, its SHA-256 is not the one in {CONFIG}")
     try:
@@ -265,7 +268,8 @@ def load_bundle(path: Path, device: torch.device | None = None, *, step: int | N
     stored = weights.relative_to(path).as_posix()
     if stored not in description["hashes"]:
         raise BundleError(f"{path / CONFIG}: the field 'hashes' does not name {stored}")
-    with drawn_from(0):  # the weights that are about to be replaced take no one else's random numbers
+    check_sizes(config, path / CONFIG, weights)
+    with Unfilled():
         model = build_model(config)
     load_weights(model, weights)
     model.to(device or torch.device("cpu")).eval()
