@@ -108,7 +108,7 @@ CONFIG = Limit("config", 2**20, "bytes", "config.json of a bundle")
 TEXTS = Limit("texts", 16 * 2**20, "bytes", "a tokenizer, history or card of a bundle")
 WEIGHTS = Limit("weights", 4 * 2**30, "bytes", "the weights of a bundle")
 LAYERS = Limit("layers", 256, "layers", "the encoder or the decoder of a bundle")
-POSITIONS = Limit("positions", 65_536, "positions", "a bundle's model")
+POSITIONS = Limit("positions", 2**26, "numbers", "the position table of a bundle's model")
 
 # What one visitor, and all of them, may ask at once.
 WORK = Limit("work", 3, "requests", "of one tab, at work or waiting for one model", "app")

@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from safetensors.torch import load_file, save_file
 
+from atlas import limits
 from atlas.bundles import find_bundles
 from atlas.checkpoint import Bundle, BundleError, load_bundle, read_description, save_bundle, snapshots
 from atlas.model import Transformer
@@ -368,3 +369,63 @@ def test_the_same_weights_with_other_options_are_another_model(tiny_bundle: Path
     description["model"]["heads"] //= 2
     (tmp_path / "tiny" / "config.json").write_text(json.dumps(description))
     assert load_bundle(tmp_path / "tiny").hash != before == load_bundle(tiny_bundle).hash
+
+
+def test_a_link_that_leads_out_of_the_bundle_is_refused(bundle: Path, tmp_path: Path):
+    secret = tmp_path / "secret.txt"
+    secret.write_text("secret")
+    for name in ("card.md", "history.csv", "tokenizer.json", "model.safetensors", "config.json"):
+        kept = (bundle / name).read_bytes()
+        (bundle / name).unlink()
+        (bundle / name).symlink_to(secret)
+        assert "leads out of the bundle" in refused(bundle)
+        (bundle / name).unlink()
+        (bundle / name).write_bytes(kept)
+    (bundle / "card.md").rename(bundle / "real.md")
+    (bundle / "card.md").symlink_to("real.md")
+    (tmp_path / "linked").symlink_to(bundle)
+    assert load_bundle(tmp_path / "linked").card, "a link within the bundle, or to it, is fine"
+    (bundle / "card.md").unlink()
+    (bundle / "card.md").symlink_to("card.md")
+    assert "card" not in load_bundle(bundle).card
+
+
+def test_files_over_a_limit_are_not_read(bundle: Path, monkeypatch: pytest.MonkeyPatch):
+    for setting, name in (
+        ("config=10", "config.json"),
+        ("texts=10", "tokenizer"),
+        ("weights=10", "model.saf"),
+    ):
+        monkeypatch.setenv(limits.ENVIRONMENT, setting)
+        message = refused(bundle)
+        assert "the limit is 10 bytes" in message and name in message
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "expected"),
+    [
+        ("encoder_layers", 10**9, "the limit is 256 layers"),
+        ("decoder_layers", 256, "bytes are too few for the over"),
+        ("width", 2**14, "bytes are too few for the over"),
+        ("ffn", 10**12, "bytes are too few for the over"),
+        ("max_length", 10**12, "the limit is 67,108,864 numbers"),
+    ],
+)
+def test_a_giant_model_is_refused_before_it_is_allocated(
+    bundle: Path, monkeypatch: pytest.MonkeyPatch, option: str, value: int, expected: str
+):
+    from atlas import checkpoint
+
+    monkeypatch.setattr(checkpoint, "build_model", lambda config: pytest.fail("it was built"))
+    model = json.loads((bundle / "config.json").read_text())["model"]
+    rewrite(bundle, model={**model, option: value})
+    assert expected in refused(bundle)
+
+
+def test_weights_of_another_type_are_refused(bundle: Path):
+    tensors = load_file(bundle / "model.safetensors")
+    name = next(iter(tensors))
+    for kind in (torch.int32, torch.float8_e4m3fn, torch.bool):
+        save_file({**tensors, name: tensors[name].to(kind)}, bundle / "model.safetensors")
+        rehash(bundle)
+        assert "which is not read" in refused(bundle)

@@ -25,6 +25,7 @@ RANKS = {
     "trace": 0,
     "model": 1,
     "text": 1,
+    "bundle_checks": 2,
     "checkpoint": 2,
     "decoding": 2,
     "training": 2,

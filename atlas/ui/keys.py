@@ -55,6 +55,7 @@ def text(name: str, default: str = "", limit: int = limits.SENTENCE.value) -> Ke
 
     def read(raw: str) -> str:
         _require(len(raw) <= limit)
+        raw.encode()  # half a character (a lone surrogate) can stand in no address
         return raw
 
     return Key(name, default, read, str, f"a text of at most {limit:,} characters")
@@ -155,6 +156,7 @@ def read_address(
 
 def _complaint(key: Key[Any], raw: str) -> str:
     shown = raw if len(raw) <= 60 else raw[:57] + "..."
+    shown = shown.encode("utf-8", "backslashreplace").decode()
     default = key.write(key.default)
     instead = f'Shown instead: "{default}".' if default else "The default is shown instead."
     return f'The address says {key.name}="{shown}", which should be {key.expected}. {instead}'

@@ -158,7 +158,12 @@ class ViewState:
         value = st.session_state[widget_key]
         if value is None:
             return
-        self[name] = from_widget(value) if from_widget else value
+        value = from_widget(value) if from_widget else value
+        key = self._keys[name]
+        if not key.accepts(value):  # what the browser keeps to, a stranger's program need not
+            self._notices[name] = f"{name} was left as it was: it should be {key.expected}."
+            return
+        self[name] = value
         if after:
             after(self[name])
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from atlas import limits
+
 
 def script(page: str = "one", layers: int = 4) -> None:
     import streamlit as st
@@ -75,6 +77,17 @@ def test_an_emptied_choice_keeps_the_value() -> None:
     test.segmented_control[0].set_value(None).run()
     assert test.query_params["kind"] == "b"
     assert test.segmented_control[0].value == "b"
+
+
+def test_a_value_that_no_browser_sends_is_left_out_and_said() -> None:
+    test = open_script()
+    test.text_input[0].set_value("x" * (limits.SENTENCE.value + 1)).run()
+    assert not test.exception
+    assert test.query_params == DEFAULTS
+    assert "text was left as it was: it should be a text of at most 4,000 characters." in test.text[0].value
+    test.text_input[0].set_value("bonjour").run()
+    assert test.query_params == DEFAULTS | {"text": "bonjour"}
+    assert test.text[0].value == ""
 
 
 def test_a_stale_address_does_not_undo_a_change() -> None:
