@@ -22,7 +22,7 @@ from atlas.decoding.options import Stop
 from atlas.model import Transformer
 from atlas.text.tokenizer import END_ID, PAD_ID, START_ID, Tokenizer
 from tests.conftest import tiny_model
-from tests.ctranslate import Oracle
+from atlas.bench.ctranslate import Oracle
 from tests.sentences import SENTENCES
 
 TIE = 1e-4

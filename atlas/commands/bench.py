@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from atlas.commands import bench_ancestors, bench_recording
+from atlas.commands import bench_ancestors, bench_decoding, bench_recording, bench_start
 from atlas.commands.group import OneLineErrors
 from atlas.commands.output import say
 
@@ -28,5 +28,7 @@ def show(files: Annotated[list[Path], typer.Argument(help="What --output kept.")
         say(("\n" if place else "") + Report.load(path).markdown().rstrip("\n"))
 
 
+app.command("decoding")(bench_decoding.run)
 app.command("ancestors")(bench_ancestors.run)
 app.command("recording")(bench_recording.run)
+app.command("start")(bench_start.run)
