@@ -23,12 +23,17 @@ from numpy.typing import NDArray
 
 from atlas.figures import style
 from atlas.figures.heatmap import KINDS
+from atlas.figures.pooling import block, pool_max
 
 SUMMARIES: Final = ("mean", "max")
 """The two tiles at the end of each layer: the mean over its heads, whose rows sum to 1, and their maximum."""
 
 FIXED: Final = "fixed"
 """The colour scale that never changes."""
+
+TILE: Final = 64
+"""Squares a side of a tile, at most: more than a tile has pixels on most screens, and 164 kB for 40 tiles,
+however long the sentence is."""
 
 SCALES: Final[dict[str, str]] = {
     "head": "each head has its own colour scale, from 0 to its largest weight",
@@ -100,10 +105,33 @@ class HeadGrid:
         return np.concatenate([self.weights, ends], axis=1).astype(np.float32)
 
     @cached_property
+    def overview(self) -> NDArray[np.float32]:
+        """float32 (L, H + 2, Q', K'): :attr:`tiles` with empty rows as 0 and at most :data:`TILE` squares a
+        side.
+
+        Where there are more tokens, a square is the largest weight of its block (see :attr:`blocks`).
+        """
+        parts = (self.weights, self.mean[:, None], self.maximum[:, None])
+        pooled = [pool_max(pool_max(part, TILE, axis=-2), TILE) for part in parts]
+        return np.nan_to_num(np.concatenate(pooled, axis=1).astype(np.float32))
+
+    @property
+    def blocks(self) -> tuple[int, int]:
+        """How many queries and keys share a square of the overview; (1, 1) where every cell has its own."""
+        return block(len(self.queries), TILE), block(len(self.keys), TILE)
+
+    @property
+    def pooling(self) -> str:
+        """What a square of the overview stands for, in the words of a page; "" for a single weight."""
+        rows, columns = self.blocks
+        if rows == columns == 1:
+            return ""
+        return f"a square is the largest of {rows} × {columns} weights (queries × keys)"
+
+    @cached_property
     def peaks(self) -> NDArray[np.float32]:
         """float32 (L, H + 2): the largest weight of each tile; 0 where every row is empty."""
-        filled = np.nan_to_num(self.tiles)
-        return filled.max(axis=(2, 3), initial=0.0)
+        return self.overview.max(axis=(2, 3), initial=0.0)
 
     def top(self, scale: str, layer: int, column: int) -> float:
         """The weight at the end of the colour scale of one tile.
@@ -123,27 +151,39 @@ class HeadGrid:
         return float(self.peaks.max(initial=0.0) if scale == "shared" else self.peaks[layer, column])
 
     def shades(self, scale: str) -> NDArray[np.uint8]:
-        """uint8 (L, H + 2, Q, K): 0 for weight 0 (and for empty rows), 255 for the end of the colour
-        scale."""
+        """uint8 (L, H + 2, Q', K') of :attr:`overview`: 0 for weight 0 (and for empty rows), 255 for the end
+        of the colour scale."""
         tops = np.array(
             [
                 [self.top(scale, layer, column) for column in range(self.heads + 2)]
                 for layer in range(self.layers)
             ]
         ).reshape(self.layers, self.heads + 2, 1, 1)
-        part = np.nan_to_num(self.tiles) / np.where(tops > 0, tops, 1.0)
+        part = self.overview / np.where(tops > 0, tops, 1.0)
         return np.rint(np.clip(part, 0.0, 1.0) * 255).astype(np.uint8)
+
+    def _tile(self, layer: int, column: int) -> NDArray[np.floating[Any]]:
+        """(Q, K) of one tile, not copied."""
+        if column < self.heads:
+            tile: NDArray[np.floating[Any]] = self.weights[layer, column]
+        else:
+            tile = (self.mean, self.maximum)[column - self.heads][layer]
+        return tile
 
     def strongest(self, layer: int, column: int) -> str:
         """One line about a tile: its name and its largest weight with both labels, for hover and screen
         readers."""
-        tile = np.nan_to_num(self.tiles[layer, column])
+        tile = self.overview[layer, column]
         column_name = self.columns[column]
         name = f"head {column_name}" if column < self.heads else f"{column_name} over heads"
         if not tile.size or tile.max() <= 0:
             return f"layer {layer + 1} · {name}: empty"
-        query, key = np.unravel_index(int(tile.argmax()), tile.shape)
-        strongest = f"{self.queries[query]} → {self.keys[key]} {tile[query, key]:.2f}"
+        (rows, columns), place = self.blocks, np.unravel_index(int(tile.argmax()), tile.shape)
+        query, key = int(place[0]) * rows, int(place[1]) * columns
+        inside = np.nan_to_num(self._tile(layer, column)[query : query + rows, key : key + columns])
+        down, across = np.unravel_index(int(inside.argmax()), inside.shape)
+        pair = f"{self.queries[query + int(down)]} → {self.keys[key + int(across)]}"
+        strongest = f"{pair} {inside[down, across]:.2f}"
         return f"layer {layer + 1} · {name}: strongest {strongest}"
 
 
@@ -215,7 +255,7 @@ def heads_mosaic(
         plain_axis("layer", down_middles, range(1, layers + 1), [layers * step_down - 0.5, -0.5])
     )
     size = height if height is not None else 110 + layers * min(max(round(850 / columns), 60), 140)
-    title = f"{KINDS[grid.kind].capitalize()}: {SCALES[scale]}"
+    title = "; ".join(filter(None, (f"{KINDS[grid.kind].capitalize()}: {SCALES[scale]}", grid.pooling)))
     margin = {"l": 52, "r": 8, "t": 84, "b": 8}
     return style.arrange(figure, title=title, height=size, dark=dark, margin=margin)
 
@@ -283,21 +323,25 @@ def mosaic_payload(
         chosen: 0-based (layer, column) that is framed.
 
     Returns:
-        ``shades`` (base64 of uint8, C order), ``shape`` [L, H + 2, Q, K], ``columns``, ``tips`` (L lists of H
-        + 2 lines), ``chosen``, ``label`` (what a screen reader calls it), ``colour`` of the kind, ``tables``
-        (256 x RGB, base64, for a light and a dark page).
+        ``shades`` (base64 of uint8, C order), ``shape`` [L, H + 2, Q', K'] with at most :data:`TILE` squares
+        a side, ``columns``, ``queries`` and ``keys`` (Q and K labels), ``blocks`` (how many of them share a
+        square), ``tips`` (L lists of H + 2 lines), ``chosen``, ``label`` (what a screen reader calls it),
+        ``colour`` of the kind, ``tables`` (256 x RGB, base64, for a light and a dark page).
     """
     shades = grid.shades(scale)
     return {
         "shades": _packed(shades),
         "shape": list(shades.shape),
         "columns": list(grid.columns),
+        "queries": list(grid.queries),
+        "keys": list(grid.keys),
+        "blocks": list(grid.blocks),
         "tips": [
             [grid.strongest(layer, column) for column in range(grid.heads + 2)]
             for layer in range(grid.layers)
         ],
         "chosen": list(chosen),
-        "label": f"all heads of {KINDS[grid.kind]}; {SCALES[scale]}",
+        "label": "; ".join(filter(None, (f"all heads of {KINDS[grid.kind]}", SCALES[scale], grid.pooling))),
         "colour": style.COLOURS[grid.kind],
         "tables": colour_tables(),
     }

@@ -35,6 +35,10 @@ def all_heads(state: ViewState, grid: HeadGrid, column: int) -> None:
         f"{KINDS[grid.kind].capitalize()}, layers down, heads across. Click a head, or focus the grid and "
         f"use the "
         f"arrow keys. Colour: {SCALES[shown_scale(state)]}."
+        + (
+            f" So many tokens share squares: {grid.pooling}. Numbers are those of single weights."
+            * bool(grid.pooling)
+        )
     )
 
 

@@ -103,7 +103,11 @@ class Mosaic {
           option.setAttribute("role", "option");
           option.addEventListener("click", () => this.choose(layer, column, 0));
           option.addEventListener("pointerenter", () => this.say(layer, column));
-          option.addEventListener("pointerleave", () => this.say(...this.chosen));
+          option.addEventListener("pointerleave", () => {
+            this.say(...this.chosen);
+            this.point(null);
+          });
+          option.addEventListener("pointermove", (event) => this.point(this.under(event, layer, column)));
         }
       }
     }
@@ -220,6 +224,37 @@ class Mosaic {
     });
     this.board.setAttribute("aria-activedescendant", `tile-${this.chosen[0]}-${this.chosen[1]}`);
     this.say(...this.chosen);
+  }
+
+  /** Tell whoever listens (the lens of talk mode) what the pointer is on; null when it has left. */
+  point(detail) {
+    this.root.dispatchEvent(new CustomEvent("atlas:point", { bubbles: true, composed: true, detail }));
+  }
+
+  /** The token of a row or column of squares, or the first and the last of the tokens that share it. */
+  named(side, place) {
+    const size = this.data.blocks?.[side === "queries" ? 0 : 1] ?? 1;
+    const labels = this.data[side].slice(place * size, (place + 1) * size);
+    return labels.length > 1 ? `${labels[0]} … ${labels.at(-1)}` : labels[0];
+  }
+
+  /** The cell of a tile under the pointer, in words and as a part of the canvas. */
+  under(event, layer, column) {
+    const [, , queries, keys] = this.data.shape;
+    const ratio = window.devicePixelRatio || 1;
+    const box = this.place(layer, column);
+    const frame = event.currentTarget.getBoundingClientRect();
+    const cell = (at, count) => Math.min(Math.max(Math.floor(at * count), 0), count - 1);
+    const row = cell((event.clientY - frame.top) / frame.height, queries);
+    const key = cell((event.clientX - frame.left) / frame.width, keys);
+    const [left, top, width, height] = [box.left, box.top, box.width, box.height].map((side) => side * ratio);
+    return {
+      x: event.clientX,
+      y: event.clientY,
+      lines: [`${this.named("queries", row)} → ${this.named("keys", key)}`, this.data.tips[layer][column]],
+      picture: { canvas: this.canvas, left, top, width, height },
+      cells: { rows: queries, columns: keys, row, column: key },
+    };
   }
 
   say(layer, column) {
