@@ -10,6 +10,7 @@ import streamlit as st
 from atlas.ui.takeaway import camera, offer_figure
 from atlas.ui.talk.mode import talking
 from atlas.ui.talk.projector import for_projector
+from atlas.ui.talk.strip import type_size
 
 
 def chart(figure: go.Figure, key: str, alt: str, **more: Any) -> Any:
@@ -25,5 +26,5 @@ def chart(figure: go.Figure, key: str, alt: str, **more: Any) -> Any:
         what ``st.plotly_chart`` returns.
     """
     offer_figure(alt, key, lambda: figure)
-    shown = for_projector(figure) if talking() else figure
+    shown = for_projector(figure, type_size()) if talking() else figure
     return st.plotly_chart(shown, width="stretch", key=key, alt=alt, config=camera(), **more)

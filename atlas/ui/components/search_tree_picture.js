@@ -234,6 +234,8 @@ class TreePicture {
     this.svg.style.cursor = node >= 0 ? "pointer" : "";
     this.cursor.style.display = node >= 0 ? "" : "none";
     this.tip.hidden = node < 0;
+    this.parts[this.hovered]?.dot.classList.remove("under");
+    this.parts[node]?.dot.classList.add("under");
     this.hovered = node;
     if (node < 0) return;
     const [x, y] = [this.x(node), this.y(node)];

@@ -14,11 +14,11 @@ import plotly.graph_objects as go
 
 from atlas.figures.heatmap import WEIGHTS
 
-LARGER: Final = 1.4
-"""How much larger type and lines are on a projector."""
+FIGURE: Final = 1.12
+"""How much larger a figure grows than the type around it, which starts smaller."""
 
-HOVER: Final = 28
-"""Size of the type, in pixels, of the label of the cell or point under the pointer."""
+HOVER: Final = 20
+"""Size of the type, in pixels before it grows, of the label of the cell or point under the pointer."""
 
 _TYPE: Final = 12  # what Plotly and the page's theme take where a figure names no size
 _LINE: Final = 2.0  # Plotly's own width of the line of a scatter
@@ -42,23 +42,23 @@ _PIXELS: Final = frozenset(
 )
 
 
-def for_projector(figure: go.Figure, factor: float = LARGER) -> go.Figure:
+def for_projector(figure: go.Figure, size: float) -> go.Figure:
     """A copy of a figure with type, lines, points, margins and height larger.
 
     Args:
         figure: as it is drawn for a screen; not changed.
-        factor: how much larger.
+        size: of the type of the page, as a multiple of that on a screen.
 
     Returns:
         The copy. Colours of attention weights run from 0 to 1; other colours and all numbers stay. What is
-        under the pointer is labelled in type of :data:`HOVER` pixels.
+        under the pointer is labelled in large type.
     """
-    drawn = go.Figure(figure)
+    drawn, factor = go.Figure(figure), size * FIGURE
     for trace in drawn.data:
         _say_sizes_of(trace)
     _say_sizes(drawn.layout)
     spec = _larger(drawn.to_plotly_json(), factor)
-    spec["layout"].setdefault("hoverlabel", {}).setdefault("font", {})["size"] = HOVER
+    spec["layout"].setdefault("hoverlabel", {}).setdefault("font", {})["size"] = HOVER * factor
     for trace in spec["data"]:
         label = trace.get("hoverlabel", {}).get("font", {})
         label.pop("size", None)

@@ -4,9 +4,12 @@
  * A key that a walk on the page takes is not seen here. What is left leads through the stops of a tour. Notes and help
  * are kept by the window, because every page has a strip of its own. Text is written through textContent only.
  *
- * data: { talk: whether talk mode is on, said: a remark, note, stop, stops: of a tour, from 1; stops is 0 without one }.
- * trigger "go": the stop to show. trigger "leave": true.
+ * data: { talk: whether talk mode is on, said: a remark, note; stop, stops: of a tour, from 1; stops is 0 without one;
+ *         size: that Python draws figures for }.
+ * trigger "go": the stop to show. trigger "leave": true. trigger "size": of the type, as a multiple of 16 pixels.
  */
+
+const ASK_AGAIN_MS = 500; // what is told while a page is drawn can be lost
 
 const kept = (globalThis.atlasTalk ??= { notes: true });
 const strips = new WeakMap();
@@ -37,6 +40,7 @@ class Strip {
     this.full.addEventListener("click", () => this.turnFull());
     this.keys.addEventListener("click", () => this.turnHelp());
     this.leave.addEventListener("click", () => this.end());
+    this.lens = new Lens(root.querySelector('[data-part="lens"]'));
     this.full.hidden = !document.fullscreenEnabled;
     // Whoever walks on this page listens on the window too and comes first, whenever it was drawn: for each key this
     // listener is put behind all others.
@@ -63,8 +67,19 @@ class Strip {
     this.next.disabled = data.stop >= data.stops;
     this.notes.hidden = !data.note;
     this.leave.textContent = data.talk ? "Leave talk mode" : "Leave the tour";
+    this.lens.on = data.talk;
     this.showNotes();
     this.makeRoom();
+    clearTimeout(this.telling);
+    this.telling = setTimeout(() => this.tellSize(), 50);
+  }
+
+  /** Figures are drawn by Python, which does not know how large the type of this window is. */
+  tellSize() {
+    const size = parseFloat(getComputedStyle(document.documentElement).fontSize) / 16;
+    if (!this.data.talk || Math.abs(size - this.data.size) < 0.01) return;
+    this.send("size", size);
+    this.telling = setTimeout(() => this.tellSize(), ASK_AGAIN_MS);
   }
 
   key(event) {
@@ -130,6 +145,8 @@ class Strip {
   }
 
   remove() {
+    clearTimeout(this.telling);
+    this.lens.remove();
     window.removeEventListener("keydown", this.first, true);
     window.removeEventListener("keydown", this.answer);
     document.removeEventListener("fullscreenchange", this.onFull);

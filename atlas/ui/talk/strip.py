@@ -15,12 +15,15 @@ import streamlit as st
 _FILES = resources.files(__package__)
 _COMPONENTS = resources.files("atlas.ui.components")
 _KEY = "atlas.talk.strip"
+_SIZE = "atlas.talk.size"
+_LEAST, _MOST, _USUAL = 1.0, 3.0, 1.25
 
 _mount = st.components.v2.component(
     "attention_atlas.talk",
     html=(_FILES / "strip.html").read_text(encoding="utf-8"),
     css=(_FILES / "strip.css").read_text(encoding="utf-8"),
     js=(_COMPONENTS / "walking_keys.js").read_text(encoding="utf-8")
+    + (_FILES / "lens.js").read_text(encoding="utf-8")
     + (_FILES / "strip.js").read_text(encoding="utf-8"),
 )
 _STAGE = (_FILES / "stage.css").read_text(encoding="utf-8")
@@ -46,6 +49,11 @@ class Told:
     stops: int = 0
 
 
+def type_size() -> float:
+    """How much larger than on a screen the type is in the window of this session, as far as it has said."""
+    return float(st.session_state.get(_SIZE, _USUAL))
+
+
 def strip(told: Told, *, on_go: Callable[[int], None], on_leave: Callable[[], None]) -> None:
     """Show the strip, and in talk mode take away what surrounds the pictures.
 
@@ -64,6 +72,11 @@ def strip(told: Told, *, on_go: Callable[[int], None], on_leave: Callable[[], No
         if st.session_state[_KEY].get("leave"):
             on_leave()
 
+    def resize() -> None:
+        size = st.session_state[_KEY].get("size")
+        if size is not None:
+            st.session_state[_SIZE] = min(max(float(size), _LEAST), _MOST)
+
     st.html(f"<style>{_STAGE if told.talk else _ROOM}</style>")
     data = {
         "talk": told.talk,
@@ -71,5 +84,6 @@ def strip(told: Told, *, on_go: Callable[[int], None], on_leave: Callable[[], No
         "note": told.note,
         "stop": told.stop,
         "stops": told.stops,
+        "size": type_size(),
     }
-    _mount(key=_KEY, data=data, on_go_change=go, on_leave_change=leave)
+    _mount(key=_KEY, data=data, on_go_change=go, on_leave_change=leave, on_size_change=resize)

@@ -11,7 +11,7 @@ import pytest
 
 from atlas.figures.heatmap import HeadMap, heatmap
 from atlas.figures.style import arrange, token_axis
-from atlas.ui.talk.projector import HOVER, for_projector
+from atlas.ui.talk.projector import FIGURE, HOVER, for_projector
 
 
 def make_figure() -> go.Figure:
@@ -29,7 +29,7 @@ def make_figure() -> go.Figure:
 
 
 def test_everything_measured_in_pixels_grows_by_the_factor() -> None:
-    shown = for_projector(make_figure(), 2.0)
+    shown = for_projector(make_figure(), 2 / FIGURE)
     lines, points, words, cells = shown.data
     assert (lines.line.width, lines.marker.size) == (4.0, 12.0)
     assert list(points.marker.size) == [8.0, 16.0]
@@ -40,13 +40,13 @@ def test_everything_measured_in_pixels_grows_by_the_factor() -> None:
     assert (layout.font.size, layout.title.font.size, layout.title.pad.t) == (26, 30, 20)
     assert (layout.xaxis.tickfont.size, layout.yaxis.tickfont.size, layout.legend.font.size) == (26, 24, 24)
     assert layout.shapes[0].line.width == 6
-    assert layout.hoverlabel.font.size == HOVER
+    assert layout.hoverlabel.font.size == 2 * HOVER
 
 
 def test_numbers_places_and_the_figure_itself_stay() -> None:
     figure = make_figure()
     before = copy.deepcopy(figure)
-    shown = for_projector(figure)
+    shown = for_projector(figure, 1.25)
     assert figure == before
     assert shown.data[0].x == (1, 2)
     sent = [json.loads(drawn.to_json())["data"][3]["z"] for drawn in (shown, figure)]
@@ -62,10 +62,10 @@ def test_a_colour_of_attention_ends_at_one(top: float | None) -> None:
     head = HeadMap(np.full((2, 2), 0.2, dtype=np.float32), ("a", "b"), ("a", "b"))
     figure = heatmap(head, top=top)
     assert figure.data[0].zmax == pytest.approx(top or 0.2)
-    shown = for_projector(figure).data[0]
+    shown = for_projector(figure, 1.25).data[0]
     assert (shown.zmin, shown.zmax) == (0, 1)
 
 
 def test_other_colours_keep_their_ends() -> None:
-    shown = for_projector(go.Figure(go.Heatmap(z=[[0.2]], zmin=-3, zmax=3)))
+    shown = for_projector(go.Figure(go.Heatmap(z=[[0.2]], zmin=-3, zmax=3)), 1.25)
     assert (shown.data[0].zmin, shown.data[0].zmax) == (-3, 3)
