@@ -209,7 +209,7 @@ def read_upload(name: str, data: bytes) -> Upload:
         decoded = decode(name, data)
         encoding, notes = decoded.encoding, (decoded.note,)
         parse: dict[str, Callable[[str], Records]] = {
-            "txt": read_lines,
+            "txt": lambda text: read_lines(name, text),
             "csv": lambda text: read_delimited(name, text, None),
             "tsv": lambda text: read_delimited(name, text, "\t"),
             "jsonl": lambda text: read_jsonl(name, text),

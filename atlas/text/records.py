@@ -22,6 +22,7 @@ from atlas.text.decode import FileProblem
 # In the order of preference between even divisions: a comma is the likeliest to be part of a sentence.
 _DELIMITERS = {"\t": "tab", ";": "semicolon", "|": "vertical bar", ",": "comma"}
 _SNIFFED_RECORDS = 200
+_SNIFFED_CHARACTERS = 500_000
 _CONSISTENT = 0.7
 
 # A cell longer than the csv module's limit is one bad row, marked later, and no reason to refuse the file.
@@ -55,13 +56,17 @@ class Records:
     keys: tuple[str, ...] | None = None
 
 
-def read_lines(text: str) -> Records:
-    """Lines of a text file, each one sentence; fields where every line has the same number of tabs."""
-    lines = _lines(text)
+def read_lines(name: str, text: str) -> Records:
+    """Lines of a text file, each one sentence; fields where every line has the same number of tabs.
+
+    Raises:
+        FileProblem: more lines than `limits.ROWS` and a header.
+    """
+    lines = _lines(name, text)
     filled = [line for line in lines if line.strip()]
     tabs = Counter(line.count("\t") for line in filled)
     if len(filled) > 1 and len(tabs) == 1 and next(iter(tabs)):
-        rows: list[Record] = [_fields(line.split("\t")) if line.strip() else [] for line in lines]
+        rows: list[Record] = [list(line.split("\t")) if line.strip() else [] for line in lines]
         return Records(rows, ("Every line has the same number of tabs: read as columns.",))
     return Records([[line] for line in lines])
 
@@ -82,30 +87,30 @@ def read_delimited(name: str, text: str, delimiter: str | None) -> Records:
         delimiter = _sniff_delimiter(text)
         if delimiter is None:
             return Records(
-                [[line] for line in _lines(text)],
+                [[line] for line in _lines(name, text)],
                 ("No delimiter divides the lines evenly: each line is one column.",),
             )
-        if any(delimiter in line for line in _lines(text)):
+        if delimiter in text:
             notes.append(f"Delimiter: {_DELIMITERS[delimiter]}.")
     try:
-        rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True))
+        rows = _bounded(name, csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True))
     except csv.Error:
         notes.append("The quotation marks do not pair up around fields: they are read as text.")
         reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, quoting=csv.QUOTE_NONE)
         try:
-            rows = list(reader)
+            rows = _bounded(name, reader)
         except csv.Error as error:
             raise FileProblem(f"{name}, line {reader.line_num}: {error}.") from error
-    return Records(without_trailing_blanks([_fields(row) for row in rows]), tuple(notes))
+    return Records(without_trailing_blanks(rows), tuple(notes))
 
 
 def read_jsonl(name: str, text: str) -> Records:
     """One JSON value a line: strings (a column `text`) or objects (a column for each key).
 
     Raises:
-        FileProblem: more different keys than `limits.COLUMNS`.
+        FileProblem: more lines than `limits.ROWS`, or more different keys than `limits.COLUMNS`.
     """
-    values = [_json_value(line) for line in _lines(text)]
+    values = [_json_value(line) for line in _lines(name, text)]
     keys: dict[str, None] = {}
     for value in values:
         if isinstance(value, dict):
@@ -150,16 +155,34 @@ def _json_value(line: str) -> dict[str, object] | str | NotText | None:
     return NotText(line, "null, neither a string nor an object") if cell is None else cell
 
 
-def _lines(text: str) -> list[str]:
-    """Lines at LF, CRLF or CR only (U+2028 is part of a sentence), trailing blank ones left out."""
-    lines = re.split(r"\r\n|\n|\r", text)
+def _lines(name: str, text: str) -> list[str]:
+    """Lines at LF, CRLF or CR only (U+2028 is part of a sentence), trailing blank ones left out.
+
+    Raises:
+        FileProblem: more of them than `limits.ROWS` and a header; they are counted before they are cut.
+    """
+    filled = text.rstrip()
+    count = filled.count("\n") + filled.count("\r") - filled.count("\r\n") + 1
+    if count > limits.ROWS.value + 1:
+        raise FileProblem(f"{name} has {count:,} rows; the limit is {limits.ROWS.value:,}.")
+    end = re.compile(r"[\r\n]").search(text, len(filled))  # what stands behind the last word is kept
+    lines = re.split(r"\r\n|\n|\r", text[: end.start()] if end else text)
     while lines and not lines[-1].strip():
         lines.pop()
     return lines
 
 
-def _fields(row: Iterable[str]) -> Record:
-    return list(row)
+def _bounded(name: str, rows: Iterable[list[str]]) -> list[Record]:
+    """The records, a header row and as many as `limits.ROWS`; blank ones after those are left out."""
+    most = limits.ROWS.value
+    kept: list[Record] = []
+    for row in rows:
+        record: Record = list(row)
+        if len(kept) <= most:
+            kept.append(record)
+        elif not is_blank(record):
+            raise FileProblem(f"{name} has more than {most:,} rows; the limit is {most:,}.")
+    return kept
 
 
 def without_trailing_blanks(rows: list[Record]) -> list[Record]:
@@ -177,8 +200,9 @@ def is_blank(row: Record) -> bool:
 def _sniff_delimiter(text: str) -> str | None:
     """The delimiter that divides the first records most evenly, or None where all of them divide unevenly."""
     best, best_share, undivided = None, 0.0, True
+    sample = text[:_SNIFFED_CHARACTERS]
     for delimiter in _DELIMITERS:
-        reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+        reader = csv.reader(io.StringIO(sample, newline=""), delimiter=delimiter)
         widths = Counter(len(row) for row in itertools.islice(filter(None, reader), _SNIFFED_RECORDS))
         divided = [count for width, count in widths.items() if width > 1]
         undivided = undivided and not divided

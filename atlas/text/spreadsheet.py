@@ -51,7 +51,11 @@ def read_xlsx(name: str, data: bytes, max_rows: int) -> Records:
             if not sheets:
                 raise FileProblem(f"{name} has no worksheet.")
             rows: list[Record] = []
+            before: object = None
             for cells in sheets[0].iter_rows(max_row=_LAST_ROW, max_col=most + 1):
+                if cells is before and len(rows) >= max_rows:
+                    continue  # a gap: the same empty row again, perhaps a million times
+                before = cells
                 row = [_cell(cell) for cell in cells]
                 if len(row) > most and row[most] is not None:
                     raise FileProblem(f"{name} has more than {most:,} columns; the limit is {most:,}.")

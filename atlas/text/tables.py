@@ -2,9 +2,9 @@
 
 CSV and TSV are UTF-8 with a byte-order mark and CRLF: Excel reads "é" wrong without the mark, and every
 reader that knows UTF-8 accepts it. A text cell that a spreadsheet would take for a formula (it begins with
-`=`, `+`, `-`, `@`, a tab or a carriage return) gets a leading apostrophe there. XLSX cells say themselves
-that they are text, so nothing is added. JSONL is UTF-8 without a mark, one object a line, every text as it
-is.
+`=`, `+`, `-`, `@`, behind white space or not, or with a tab or line end) gets a leading apostrophe there.
+XLSX cells say themselves that they are text, so nothing is added. JSONL is UTF-8 without a mark, one object a
+line, every text as it is.
 """
 
 from __future__ import annotations

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\uff1d", "\uff0b", "\uff0d", "\uff20")
-"""What makes a spreadsheet take a cell for a formula, the full-width forms included."""
+import re
+
+_FORMULA = re.compile("[\t\r\n]|\\s*[=+\\-@\uff1d\uff0b\uff0d\uff20]")
+"""What a spreadsheet takes for a formula: a sign, full-width or not, behind white space or not."""
 
 
 def neutral(text: str) -> str:
     """The text with a leading apostrophe where a spreadsheet would otherwise run it as a formula."""
-    return "'" + text if text.startswith(FORMULA_STARTS) else text
+    return "'" + text if _FORMULA.match(text) else text
