@@ -136,7 +136,10 @@ class _Reader:
         if not isinstance(node, yaml.MappingNode):
             return
         pages = [page.name for page in PAGES]
+        noted = len(self.problems)
         page = self.text(fields, "page")
+        if len(self.problems) > noted:
+            return
         if page not in pages:
             line = fields["page"][1] if "page" in fields else _line(node)
             found = f'there is no page "{_short(page)}"' if "page" in fields else "this stop names no page"
@@ -207,7 +210,7 @@ class _Reader:
     def scalar(self, node: yaml.Node, name: str, line: int) -> str | None:
         """One value as it is written in an address."""
         if isinstance(node, yaml.ScalarNode):
-            if node.tag == _FLAG_TAG:
+            if node.tag == _FLAG_TAG and node.value.lower() in _SAID:
                 return _SAID[node.value.lower()]
             if node.tag in _PLAIN_TAGS:
                 return "" if node.tag.endswith(":null") else node.value
