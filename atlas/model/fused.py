@@ -21,7 +21,7 @@ from atlas.model.config import TransformerConfig
 from atlas.model.layers import DecoderLayer
 from atlas.model.recorder import Recorder
 from atlas.model.transformer import TooLongError, Transformer
-from atlas.model.tree_cache import TreeCache
+from atlas.model.tree_cache import TreeCache, in_lanes
 
 
 @dataclass(frozen=True)
@@ -161,15 +161,17 @@ class FusedDecoder:
         both = self._weights.source(memory.flatten(0, 1)).view(
             batch, length, len(self._weights.layers), 2, heads, width
         )
-        room = 2 * length + 10  # as long as a translation may be when nobody says otherwise
-        bias = None
-        if not bool(mask.all()):
-            bias = torch.zeros_like(mask, dtype=memory.dtype).masked_fill_(~mask, -math.inf)[:, None, None]
+        room = in_lanes(2 * length + 10)  # as long as a translation may be when nobody says otherwise
+        known = both.new_zeros((len(self._weights.layers), 2, batch, heads, in_lanes(length), width))
+        known[:, :, :, :, :length] = both.permute(2, 3, 0, 4, 1, 5)
+        bias = memory.new_full((batch, 1, 1, known.shape[4]), -math.inf)
+        bias[:, 0, 0, :length].masked_fill_(mask, 0.0)
         return TreeCache(
             [memory.new_empty((2, batch, heads, room, width)) for _ in self._weights.layers],
-            list(both.permute(2, 3, 0, 4, 1, 5).contiguous().unbind(0)),
+            list(known.unbind(0)),
             bias,
             torch.empty((batch, 1, 0), dtype=torch.long, device=memory.device),
+            source_length=length,
         )
 
     def step(self, tokens: Tensor, cache: TreeCache, recorder: Recorder | None = None) -> Tensor:
@@ -198,9 +200,8 @@ class FusedDecoder:
             stream = stream * scale
         else:
             stream = torch.add(weights.positions[cache.length], stream, alpha=scale)
-        own_bias = cache.append()
-        own_bias = None if own_bias is None else self._over_heads(own_bias[:, None], cache.beams)
-        source_bias = None if cache.source_bias is None else self._over_heads(cache.source_bias, cache.beams)
+        own_bias = self._over_heads(cache.append()[:, None], cache.beams)
+        source_bias = self._over_heads(cache.source_bias, cache.beams)
         if recorder is not None:
             recorder("decoder.embedded", stream[:, None])
         for index, layer in enumerate(weights.layers):
@@ -245,7 +246,7 @@ class FusedDecoder:
         index: int,
         read: Tensor,
         cache: TreeCache,
-        bias: Tensor | None,
+        bias: Tensor,
         recorder: Recorder | None,
         name: str,
     ) -> Tensor:
@@ -254,7 +255,7 @@ class FusedDecoder:
         parts = layer.qkv(read).view(cache.sentences, cache.beams, 3, heads, width).permute(2, 0, 3, 1, 4)
         memory = cache.memory[index]
         memory[:, :, :, cache.used - cache.beams : cache.used] = parts[1:]
-        keys, values = memory[:, :, :, : cache.used].flatten(1, 2).unbind(0)
+        keys, values = memory[:, :, :, : bias.shape[-1]].flatten(1, 2).unbind(0)
         if recorder is not None:
             for what, part in zip("kv", parts[1:], strict=True):
                 recorder(f"{name}.{what}", _by_row(part))
@@ -265,7 +266,7 @@ class FusedDecoder:
         query: Tensor,
         keys: Tensor,
         values: Tensor,
-        bias: Tensor | None,
+        bias: Tensor,
         cache: TreeCache,
         recorder: Recorder | None,
         name: str,
@@ -273,10 +274,7 @@ class FusedDecoder:
         """Queries ``(B, H, beams, K)``, keys and values ``(B * H, n, K)`` -> joined heads ``(rows, D)``."""
         scale = 1.0 / math.sqrt(self.config.head_width)
         transposed, asked = keys.transpose(1, 2), query.flatten(0, 1)
-        if bias is None:
-            scores = torch.baddbmm(asked.new_empty(()), asked, transposed, beta=0, alpha=scale)
-        else:
-            scores = torch.baddbmm(bias, asked, transposed, alpha=scale)
+        scores = torch.baddbmm(bias, asked, transposed, alpha=scale)
         weights = scores.softmax(-1)
         if recorder is not None:
             own = name.endswith(".self")
@@ -284,7 +282,8 @@ class FusedDecoder:
             for what, tensor in (("scores", scores), ("weights", weights)):
                 if recorder.wants(what):
                     shaped = tensor.unflatten(0, (cache.sentences, -1))
-                    recorder(f"{name}.{what}", _by_row(cache.along_paths(shaped)) if own else shaped)
+                    seen = _by_row(cache.along_paths(shaped)) if own else shaped[..., : cache.source_length]
+                    recorder(f"{name}.{what}", seen)
         heads = torch.bmm(weights, values).unflatten(0, (cache.sentences, -1))
         return heads.transpose(1, 2).reshape(cache.sentences * cache.beams, -1)
 

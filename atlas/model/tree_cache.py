@@ -16,6 +16,15 @@ from torch import Tensor
 
 PILE = 128
 """Slots that may pile up before those that no row descends from are looked for."""
+LANES = 16
+"""Keys are asked in multiples of so many, the rest masked: PyTorch's softmax over fewer numbers than a vector
+register holds takes eight times as long on a CPU.
+"""
+
+
+def in_lanes(count: int) -> int:
+    """``count`` rounded up to a multiple of :data:`LANES`."""
+    return -(-count // LANES) * LANES
 
 
 @dataclass
@@ -24,10 +33,12 @@ class TreeCache:
 
     Attributes:
         memory: keys and values of self-attention, ``(2, B, H, capacity, K)`` for each layer, filled up to
-            ``used`` slots; a slot holds one token that one row read.
-        source: keys and values of cross-attention for each layer, ``(2, B, H, S, K)``.
-        source_bias: ``(B, 1, 1, S)``, 0 at source tokens and ``-inf`` at padding; None where there is none.
+            ``used`` slots, a slot for each token that a row read, and finite in the rest of the last lane. The
+            capacity is a multiple of :data:`LANES`.
+        source: keys and values of cross-attention for each layer, ``(2, B, H, S, K)``, S too.
+        source_bias: ``(B, 1, 1, S)``, 0 at source tokens and ``-inf`` at padding.
         paths: ``(B, beams, length)``, the slot of every token that a row has read, in order.
+        source_length: source tokens of the longest sentence.
         beams: rows for each sentence.
         length: tokens that every row has read.
         used: slots in use.
@@ -35,8 +46,9 @@ class TreeCache:
 
     memory: list[Tensor]
     source: list[Tensor]
-    source_bias: Tensor | None
+    source_bias: Tensor
     paths: Tensor
+    source_length: int
     beams: int = 1
     length: int = 0
     used: int = 0
@@ -53,28 +65,29 @@ class TreeCache:
         """Slots that fit before the memory has to grow."""
         return self.memory[0].shape[3]
 
-    def append(self) -> Tensor | None:
+    def append(self) -> Tensor:
         """Make room for what every row reads next, and let it see itself.
 
         Returns:
-            ``(B, beams, used)``: 0 where a row may look and ``-inf`` elsewhere; None where every row may look
-            everywhere, since a sentence has one row.
+            ``(B, beams, n)`` with all slots in use: 0 where a row may look and ``-inf`` elsewhere.
         """
         if self.used + self.beams > self.capacity:
             self._grow(2 * self.capacity)
+        begun, needed = in_lanes(self.used), in_lanes(self.used + self.beams)
+        if needed > begun:
+            for memory in self.memory:
+                memory[:, :, :, begun:needed] = 0.0
         slots = torch.arange(self.used, self.used + self.beams, device=self.paths.device)
         own = slots.expand(self.sentences, -1).unsqueeze(-1)
         self.paths = torch.cat((self.paths, own), -1)
         self.used += self.beams
         self.length += 1
-        if self.beams == 1:
-            return None
         if self._bias is None:
             bias = self.memory[0].new_full((self.sentences, self.beams, self.capacity), -math.inf)
             self._bias = bias.scatter_(-1, self.paths, 0.0)
         else:
             self._bias.scatter_(-1, own, 0.0)
-        return self._bias[:, :, : self.used]
+        return self._bias[:, :, : in_lanes(self.used)]
 
     def expand(self, beams: int) -> None:
         """Turn one row for each sentence into ``beams`` equal rows."""
@@ -101,7 +114,7 @@ class TreeCache:
         places = sentences.tolist()
         moved = [(new, old) for new, old in enumerate(places) if new != old]
         new_places, old_places = ([pair[side] for pair in moved] for side in (0, 1))
-        for tensors, filled in ((self.memory, self.used), (self.source, None)):
+        for tensors, filled in ((self.memory, in_lanes(self.used)), (self.source, None)):
             for index, tensor in enumerate(tensors):
                 if moved:
                     tensor[:, new_places, :, :filled] = tensor[:, old_places, :, :filled]
@@ -109,20 +122,18 @@ class TreeCache:
         self.paths = self.paths[sentences]
         if self._bias is not None:
             self._bias = self._bias[sentences]
-        if self.source_bias is not None:
-            self.source_bias = self.source_bias[sentences]
+        self.source_bias = self.source_bias[sentences]
 
     def along_paths(self, over_slots: Tensor) -> Tensor:
-        """What every row sees of its own past: ``(B, H, beams, used)`` -> ``(B, H, beams, length)``."""
-        if self.beams == 1:
-            return over_slots
+        """What every row sees of its own past: ``(B, H, beams, n)`` -> ``(B, H, beams, length)``."""
         return over_slots.gather(-1, self.paths.unsqueeze(1).expand(-1, over_slots.shape[1], -1, -1))
 
     def _grow(self, capacity: int) -> None:
         """Memory for ``capacity`` slots."""
         for index, old in enumerate(self.memory):
             new = old.new_empty((*old.shape[:3], capacity, old.shape[4]))
-            new[:, :, :, : self.used] = old[:, :, :, : self.used]
+            filled = in_lanes(self.used)
+            new[:, :, :, :filled] = old[:, :, :, :filled]
             self.memory[index] = new
         self._bias = None
 
