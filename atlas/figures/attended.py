@@ -16,6 +16,10 @@ from numpy.typing import NDArray
 from atlas.figures import style
 from atlas.figures.heatmap import HeadMap
 from atlas.figures.mosaic import HeadGrid, plain_axis, thin_lines
+from atlas.figures.pooling import block, pool_max
+
+_BARS = 64
+"""Bars in one head of :func:`head_bars`, at most: a head is about as many pixels wide."""
 
 
 def summed(weights: NDArray[np.floating[Any]], chosen: Sequence[int]) -> NDArray[np.float32]:
@@ -38,6 +42,13 @@ def summed(weights: NDArray[np.floating[Any]], chosen: Sequence[int]) -> NDArray
         raise ValueError(f"query words must lie in 0..{weights.shape[-2] - 1}, not {list(chosen)}")
     total: NDArray[np.float32] = np.nan_to_num(weights[..., rows, :]).sum(axis=-2).astype(np.float32)
     return total
+
+
+def _highest(totals: NDArray[np.floating[Any]], together: int) -> NDArray[np.int64]:
+    """int (..., bars): which of the ``together`` neighbouring keys of a bar (of K in all) is the highest."""
+    starts = range(0, totals.shape[-1], together)
+    found = [start + totals[..., start : start + together].argmax(axis=-1) for start in starts]
+    return np.stack(found, axis=-1) if found else np.zeros((*totals.shape[:-1], 0), np.int64)
 
 
 def key_bars(
@@ -98,6 +109,9 @@ def head_bars(
     """The same words in every head: for each head a small bar chart with a bar a key, all on one height
     scale.
 
+    Of more than 64 keys, neighbours share a bar, which is as high as the highest of them; the hover tells
+    that one.
+
     Args:
         grid: L layers of H heads.
         chosen: 0-based rows of the query words.
@@ -106,35 +120,42 @@ def head_bars(
         height: pixels; by default 70 a layer.
 
     Returns:
-        A figure whose first trace has L * H * K bars; layer 1 is at the top, keys keep their order in each
-        head.
+        A figure whose first trace has a bar for each layer, head and key, in this order (``customdata``: the
+        sum, layer and head); layer 1 is at the top.
 
     Raises:
         ValueError: see :func:`summed`.
     """
-    totals = summed(grid.weights, chosen)
+    single = summed(grid.weights, chosen)
+    together = block(len(grid.keys), _BARS)
+    totals = pool_max(single, _BARS)
     layers, heads, keys = totals.shape
     step, floor = keys + max(1.0, keys * 0.15), 1.25
     end = float(totals.max(initial=0.0)) or 1.0
     places = np.argwhere(np.ones(totals.shape, bool))
-    cells = [(layer, head, grid.keys[key]) for layer, head, key in places.tolist()]
+    labels = [style.escape(label) for label in grid.keys]
+    here = np.zeros(totals.shape, np.uint8)
+    if highlight is not None and highlight[1] < heads:
+        here[highlight] = 1
     strong, weak = style.COLOURS[grid.kind], style.fade(style.ink(dark), 0.42)
     figure = go.Figure(
         go.Bar(
-            x=places[:, 1] * step + places[:, 2],
+            x=(places[:, 1] * step + places[:, 2]).astype(np.float32),
             y=(totals / end).ravel(),
-            base=(layers - 1 - places[:, 0]) * floor,
+            base=((layers - 1 - places[:, 0]) * floor).astype(np.float32),
             width=1.0 if keys > 24 else 0.85,
             marker={
-                "color": [strong if (layer, head) == highlight else weak for layer, head, _ in cells],
+                "color": here.ravel(),
+                "cmin": 0,
+                "cmax": 1,
+                "colorscale": [[0, weak], [1, strong]],
+                "showscale": False,
                 "line": {"width": 0},
             },
-            customdata=totals.ravel(),
-            hovertext=[
-                f"layer {layer + 1} · head {head + 1}<br><b>{style.escape(label)}</b>"
-                for layer, head, label in cells
-            ],
-            hovertemplate="%{hovertext}<br>summed weight %{customdata:.4f}<extra></extra>",
+            customdata=np.column_stack([totals.ravel(), places[:, :2] + 1]).astype(np.float32),
+            hovertext=[labels[key] for key in _highest(single, together).ravel().tolist()],
+            hovertemplate="layer %{customdata[1]:d} · head %{customdata[2]:d}<br><b>%{hovertext}</b><br>"
+            "summed weight %{customdata[0]:.4f}<extra></extra>",
             showlegend=False,
         )
     )
@@ -145,6 +166,8 @@ def head_bars(
     across = [column * step + (keys - 1) / 2 for column in range(heads)]
     down = [(layers - 1 - row) * floor + 0.5 for row in range(layers)]
     title = "head: in each a bar a key, in order"
+    if together > 1:
+        title = f"head: in each a bar for {together} keys, in order, as high as the highest of them"
     figure.update_xaxes(plain_axis(title, across, range(1, heads + 1), [-1, heads * step]))
     figure.update_yaxes(plain_axis("layer", down, range(1, layers + 1), [-0.1, layers * floor]))
     title = f"The same words in every head (highest bar {end:.2f})"

@@ -30,7 +30,10 @@ KINDS: Final[dict[str, str]] = {
 """The three kinds of attention and their full names."""
 
 _FEW: Final = 40
-"""Up to so many tokens a side every tick is labelled, and a hover can read its labels from the ticks."""
+"""Up to so many tokens a side every tick is labelled.
+
+Beyond, cells lie on a second pair of axes, unseen, that has every label for the hover: a hover reads its
+labels from ticks, and a text a cell would be the largest part of the picture."""
 
 
 WEIGHTS: Final = "weights of attention"
@@ -103,13 +106,9 @@ class HeadMap:
 
 
 def _hover(head: HeadMap) -> str:
-    few = max(head.weights.shape, default=0) <= _FEW
-    between = "%{y} → %{x}" if few else "%{text}"
     score = "<br>score before softmax %{customdata[1]:.3f}" if head.scores is not None else ""
-    keys = len(head.keys)
-    return (
-        f"<b>{between}</b><br>weight %{{z:.4f}}{score}<br>rank %{{customdata[0]:d}} of {keys}<extra></extra>"
-    )
+    rank = f"rank %{{customdata[0]:d}} of {len(head.keys)}"
+    return f"<b>%{{y}} → %{{x}}</b><br>weight %{{z:.4f}}{score}<br>{rank}<extra></extra>"
 
 
 def _axis(labels: Sequence[str], **more: Any) -> dict[str, Any]:
@@ -120,13 +119,25 @@ def _axis(labels: Sequence[str], **more: Any) -> dict[str, Any]:
 
 def _overlay(cells: NDArray[np.bool_], message: str, colour: str) -> go.Heatmap:
     """A flat layer over some cells whose hover is one constant sentence."""
-    pair = "<b>%{y} → %{x}</b><br>" if max(cells.shape) <= _FEW else ""
     return go.Heatmap(
         z=np.where(cells, np.float32(0), np.float32("nan")),
         colorscale=[[0, colour], [1, colour]],
         showscale=False,
         hoverongaps=False,
-        hovertemplate=f"{pair}{message}<extra></extra>",
+        hovertemplate=f"<b>%{{y}} → %{{x}}</b><br>{message}<extra></extra>",
+    )
+
+
+def _name_every_cell(figure: go.Figure, head: HeadMap) -> None:
+    """Move the cells to the second pair of axes, which follows the first and has a label for every token."""
+    figure.update_traces(xaxis="x2", yaxis="y2")
+    # Plotly draws an axis only where some trace lies on it.
+    figure.add_trace(go.Scatter(x=[0], y=[0], mode="markers", opacity=0, hoverinfo="skip", showlegend=False))
+    unseen = {"showticklabels": False, "ticks": "", "automargin": False}
+    figure.update_layout(
+        xaxis2=style.token_axis(head.keys, every=1, matches="x", overlaying="x", anchor="y2", **unseen),
+        yaxis2=style.token_axis(head.queries, every=1, matches="y", overlaying="y", anchor="x2", **unseen)
+        | {"range": [max(len(head.queries), 1) - 0.5, -0.5]},
     )
 
 
@@ -157,15 +168,11 @@ def heatmap(
     layers = [head.ranks.astype(np.float32)]
     if head.scores is not None:
         layers.append(np.where(np.isfinite(head.scores), head.scores, np.nan).astype(np.float32))
-    labels = None
-    if max(rows, columns, 0) > _FEW:
-        labels = [[style.escape(f"{query} → {key}") for key in head.keys] for query in head.queries]
     end = top if top is not None else head.peak
     figure = go.Figure(
         go.Heatmap(
             z=head.weights.astype(np.float32),
             customdata=np.stack(layers, axis=-1),
-            text=labels,
             zmin=0.0,
             zmax=end if end > 0 else 1.0,
             meta=WEIGHTS,
@@ -201,6 +208,8 @@ def heatmap(
         **_axis(head.queries, range=[max(rows, 1) - 0.5, -0.5]),
         title={"text": style.escape(head.rows), "font": {"color": style.text_colour("query", dark)}},
     )
+    if max(rows, columns) > _FEW:
+        _name_every_cell(figure, head)
     labels_height = 8 * max(map(len, head.keys), default=0) + 8 if slanted else 18
     above = (34 if head.name else 0) + min(labels_height, 220) + 40
     size = height if height is not None else min(max(24 * rows + 24, 160), 800) + above

@@ -13,9 +13,16 @@ from typing import Any, Final
 
 import numpy as np
 import plotly.graph_objects as go
+from numpy.typing import NDArray
 
 from atlas.figures import style
 from atlas.figures.heatmap import KINDS, HeadMap
+
+_WHOLE: Final = 64 * 64
+"""Up to so many cells, every weight travels to the component, so that its slider needs no round trip."""
+
+_MOST_LINES: Final = 4096
+"""Of a larger map at most so many lines travel, the strongest: more are a grey wall, and slow."""
 
 _BINS: Final = 10
 """Lines are drawn in so many classes of strength, one Plotly trace each: a trace a line would be
@@ -95,6 +102,9 @@ def lines_payload(
 ) -> dict[str, Any]:
     """What the SVG component needs to draw the same lines; JSON-able.
 
+    Of a map of more than 4,096 cells only the weights that are drawn travel: those that reach the threshold,
+    and of them the 4,096 strongest. How many positive weights stayed behind is told.
+
     Args:
         head: the (Q, K) weights and labels.
         threshold: the smallest weight drawn at first; the component's slider moves it.
@@ -102,8 +112,9 @@ def lines_payload(
         selectable: whether a click on a query word selects it.
 
     Returns:
-        ``weights`` (base64 of little-endian float32, C order, empty rows as 0), ``queries`` and ``keys``
-        (labels, not escaped: the component writes them as text), ``empty`` (rows without any visible weight),
+        ``weights`` (base64 of little-endian float32; all in C order, empty rows as 0, or one for each of
+        ``cells``), ``cells`` (None, or base64 of little-endian uint32 places ``query * K + key``),
+        ``left_out`` (positive weights that were not sent), ``queries`` and ``keys`` (labels, not escaped: the component writes them as text), ``empty`` (rows without any visible weight),
         ``threshold``, ``chosen``, ``label`` for screen readers, and ``colours`` of query, key and line.
 
     Raises:
@@ -111,9 +122,16 @@ def lines_payload(
     """
     if not 0 <= threshold <= 1:
         raise ValueError(f"threshold must lie in 0..1, not {threshold:g}")
-    weights = np.ascontiguousarray(np.nan_to_num(head.weights), dtype="<f4")
+    weights = np.nan_to_num(head.weights).astype("<f4").ravel()
+    cells, left_out = None, 0
+    if weights.size > _WHOLE:
+        cells = _strongest(weights, threshold)
+        left_out = int(np.count_nonzero(weights)) - len(cells)
+        weights = weights[cells]
     return {
-        "weights": base64.b64encode(weights.tobytes()).decode("ascii"),
+        "weights": _packed(weights),
+        "cells": None if cells is None else _packed(cells.astype("<u4")),
+        "left_out": left_out,
         "queries": list(head.queries),
         "keys": list(head.keys),
         "empty": np.flatnonzero(head.empty).tolist(),
@@ -127,3 +145,16 @@ def lines_payload(
             "line": style.COLOURS[head.kind],
         },
     }
+
+
+def _strongest(weights: NDArray[np.float32], threshold: float) -> NDArray[np.int64]:
+    """int (N,): places of the weights that reach the threshold and are not 0, the strongest, in order."""
+    places = np.flatnonzero((weights >= threshold) & (weights > 0))
+    if len(places) > _MOST_LINES:
+        order = np.argsort(-weights[places], kind="stable")
+        places = np.sort(places[order[:_MOST_LINES]])
+    return places
+
+
+def _packed(array: NDArray[Any]) -> str:
+    return base64.b64encode(array.tobytes()).decode("ascii")

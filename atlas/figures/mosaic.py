@@ -323,9 +323,10 @@ def mosaic_payload(
         chosen: 0-based (layer, column) that is framed.
 
     Returns:
-        ``shades`` (base64 of uint8, C order), ``shape`` [L, H + 2, Q, K], ``columns``, ``queries`` and
-        ``keys`` (Q and K labels), ``tips`` (L lists of H + 2 lines), ``chosen``, ``label`` (what a screen
-        reader calls it), ``colour`` of the kind, ``tables`` (256 x RGB, base64, for a light and a dark page).
+        ``shades`` (base64 of uint8, C order), ``shape`` [L, H + 2, Q', K'] with at most :data:`TILE` squares
+        a side, ``columns``, ``queries`` and ``keys`` (Q and K labels), ``blocks`` (how many of them share a
+        square), ``tips`` (L lists of H + 2 lines), ``chosen``, ``label`` (what a screen reader calls it),
+        ``colour`` of the kind, ``tables`` (256 x RGB, base64, for a light and a dark page).
     """
     shades = grid.shades(scale)
     return {

@@ -166,8 +166,8 @@ def view(
     layers = _chosen("layer", layer, weights.shape[0], kind)
     combined: Literal["mean", "max"] | None = head if head in ("mean", "max") else None
     heads = _chosen("head", None if combined else head, weights.shape[1], kind)
-    weights = weights[np.ix_(layers, heads)]
-    scores = None if scores is None or combined or unit == "words" else scores[np.ix_(layers, heads)]
+    weights = _part(weights, layers, heads)
+    scores = None if scores is None or combined or unit == "words" else _part(scores, layers, heads)
     queries, keys = _groups(side.queries, side.query_text, unit), _groups(side.keys, side.key_text, unit)
     note = [_ROW_TEXT[kind, rows]]
     if not special:
@@ -235,6 +235,11 @@ def _chosen(name: str, number: Any, count: int, kind: Kind) -> tuple[int, ...]:
     if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number < count:
         raise TraceError(f"{name} is {number!r}; {kind} attention has {name}s 0 to {count - 1}")
     return (number,)
+
+
+def _part(maps: NDArray[np.float32], layers: tuple[int, ...], heads: tuple[int, ...]) -> NDArray[np.float32]:
+    """(layers, heads, Q, K) of (L, H, Q, K), as a view: each is one or all, and all of 512 tokens are 33 MB."""
+    return maps[layers[0] : layers[-1] + 1, heads[0] : heads[-1] + 1]
 
 
 def _groups(tokens: Sequence[Token], text: str, unit: Unit) -> tuple[Group, ...]:

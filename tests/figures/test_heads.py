@@ -132,9 +132,10 @@ def test_hover_tells_weight_score_and_rank() -> None:
 
 def test_many_tokens_keep_every_cell_and_name_it_on_hover() -> None:
     words = ("<s>", *numbers(69))
-    trace = heatmap(make_map(words, words)).data[0]
-    assert trace.z.shape == (70, 70) and trace.text[0][0] == "&lt;s&gt; → &lt;s&gt;"
-    assert trace.text[69][1] == "w68 → w0" and "%{text}" in trace.hovertemplate
+    figure = heatmap(make_map(words, words))
+    trace = figure.data[0]
+    assert trace.z.shape == (70, 70) and (trace.xaxis, trace.yaxis) == ("x2", "y2")
+    assert figure.layout.xaxis2.ticktext == ("&lt;s&gt;", *words[1:]) and "%{x}" in trace.hovertemplate
 
 
 @pytest.mark.case("A3")
@@ -227,13 +228,37 @@ def test_chosen_words_are_summed_in_every_head() -> None:
     np.testing.assert_array_equal(here.y, totals[1, 2])
     np.testing.assert_allclose(everywhere.y, totals.mean(axis=(0, 1)))
     bars = head_bars(grid, [1, 3], highlight=(1, 2)).data[0]
-    np.testing.assert_array_equal(np.reshape(bars.customdata, totals.shape), totals)
-    strong = np.reshape(np.array(bars.marker.color) == style.COLOURS["encoder"], totals.shape)
+    np.testing.assert_array_equal(np.reshape(bars.customdata[:, 0], totals.shape), totals)
+    assert bars.customdata[-1, 1:].tolist() == [2, 3], "the last bar is of layer 2, head 3"
+    strong = np.reshape(bars.marker.color, totals.shape)
     assert strong[1, 2].all() and strong.sum() == 5
+    assert bars.marker.colorscale[-1] == (1, style.COLOURS["encoder"])
     with pytest.raises(ValueError, match="at least one"):
         summed(grid.weights, [])
     with pytest.raises(ValueError, match=r"0\.\.3"):
         summed(grid.weights, [4])
+
+
+def test_of_many_keys_the_highest_stands_for_its_neighbours() -> None:
+    grid = make_grid(1, 2, numbers(3, "q"), numbers(130, "k"))
+    totals = summed(grid.weights, [0])
+    figure = head_bars(grid, [0])
+    bars = figure.data[0]
+    assert len(bars.x) == 2 * 44, "130 keys, three a bar"
+    assert bars.customdata[5, 0] == totals[0, 0, 15:18].max()
+    assert bars.hovertext[5] == grid.keys[15 + int(totals[0, 0, 15:18].argmax())]
+    assert "a bar for 3 keys" in figure.layout.xaxis.title.text
+
+
+def test_of_many_tokens_every_cell_still_has_both_labels() -> None:
+    head = make_map(numbers(41, "q"), numbers(50, "k"))
+    figure = heatmap(head)
+    cells = figure.data[0]
+    assert (cells.xaxis, cells.yaxis) == ("x2", "y2") and cells.text is None
+    assert figure.layout.xaxis2.ticktext == head.keys and figure.layout.yaxis2.ticktext == head.queries
+    assert figure.layout.xaxis2.matches == "x" and figure.layout.yaxis2.range == figure.layout.yaxis.range
+    assert len(figure.layout.xaxis.ticktext) < len(head.keys), "not every tick is drawn"
+    assert "%{y} → %{x}" in cells.hovertemplate
 
 
 def test_a_picture_without_kaleido_or_browser_says_so(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import json
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,6 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
+from atlas.figures.heatmap import HeadMap, heatmap
+from atlas.figures.lines import lines_payload
 from atlas.figures.mosaic import TILE, HeadGrid, mosaic_payload
 from atlas.figures.pooling import block, pool_max
 
@@ -71,3 +75,46 @@ def test_the_overview_stops_growing_with_the_sentence() -> None:
     sizes = [len(json.dumps(mosaic_payload(make_grid(tokens)))) for tokens in (TILE, 2 * TILE, 6 * TILE)]
     labels = 2 * 6 * TILE * len('"w000", ')
     assert max(sizes) - min(sizes) < labels + 1000
+
+
+def make_map(tokens: int, sharpness: float = 0.05) -> HeadMap:
+    weights = np.random.default_rng(1).dirichlet(np.full(tokens, sharpness), size=tokens).astype(np.float32)
+    labels = tuple(f"w{place}" for place in range(tokens))
+    return HeadMap(weights, labels, labels, np.log(np.maximum(weights, 1e-30)))
+
+
+def sent(payload: dict[str, Any]) -> dict[int, float]:
+    """The weights that travelled, by ``query * K + key``."""
+    weights = np.frombuffer(base64.b64decode(payload["weights"]), "<f4")
+    places = np.frombuffer(base64.b64decode(payload["cells"]), "<u4")
+    return dict(zip(places.tolist(), weights.tolist(), strict=True))
+
+
+@pytest.mark.parametrize("threshold", [0.02, 0.3])
+def test_lines_under_the_threshold_stay_behind_and_are_counted(threshold: float) -> None:
+    head = make_map(100)
+    payload = lines_payload(head, threshold=threshold)
+    flat = head.weights.ravel()
+    assert sent(payload) == {place: flat[place] for place in np.flatnonzero(flat >= threshold).tolist()}
+    assert payload["left_out"] == np.count_nonzero((flat > 0) & (flat < threshold))
+
+
+def test_of_too_many_lines_the_strongest_are_sent() -> None:
+    head = make_map(200, sharpness=1.0)
+    payload = lines_payload(head, threshold=0.0)
+    found, flat = sent(payload), head.weights.ravel()
+    assert len(found) == 4096
+    assert sorted(found.values(), reverse=True) == np.sort(flat)[::-1][:4096].tolist()
+    assert payload["left_out"] == np.count_nonzero(flat) - 4096
+
+
+def test_a_small_map_travels_whole() -> None:
+    payload = lines_payload(make_map(64), threshold=0.5)
+    assert payload["cells"] is None and payload["left_out"] == 0
+    assert len(base64.b64decode(payload["weights"])) == 4 * 64 * 64
+
+
+def test_a_heatmap_costs_its_numbers_and_not_a_text_a_cell() -> None:
+    small, large = (len(heatmap(make_map(tokens)).to_json()) for tokens in (128, 256))
+    numbers = (256**2 - 128**2) * 3 * 4 * 4 / 3
+    assert large - small < 1.1 * numbers

@@ -2,16 +2,18 @@
  * One head as lines between words: queries on the left, keys on the right.
  *
  * Hovering or focusing a word lights its lines and writes its weights beside the words of the other side, in the
- * browser. The slider hides weak lines at once. Words may be anything a user typed: they are written through
- * textContent only.
+ * browser. All words are one stop of the Tab key; arrow keys, Home and End move between them. The slider hides weak
+ * lines at once. Words may be anything a user typed: they are written through textContent only.
  *
- * data: the result of atlas.figures.lines.lines_payload.
+ * data: the result of atlas.figures.lines.lines_payload. Of a large map only some weights come, and a line says how
+ * many stayed behind; a long column of words scrolls in a box of its own.
  * trigger "choose": the row of a query word that was clicked. trigger "threshold": where the slider was let go.
  */
 
 const SVG = "http://www.w3.org/2000/svg";
 const FONT = 13;
 const NUMBER = 34; // room for a weight beside a word
+const SPOKEN = 3; // weights that a screen reader tells of a word
 
 const views = new WeakMap();
 
@@ -49,6 +51,16 @@ function floats(base64) {
   return Float32Array.from({ length: raw.length / 4 }, (_, place) => view.getFloat32(4 * place, true));
 }
 
+/** All weights in their places; NaN where one was not sent. */
+function spread(weights, { cells, queries, keys }) {
+  if (!cells) return weights;
+  const raw = Uint8Array.from(atob(cells), (sign) => sign.charCodeAt(0));
+  const places = new DataView(raw.buffer);
+  const all = new Float32Array(queries.length * keys.length).fill(NaN);
+  weights.forEach((weight, place) => (all[places.getUint32(4 * place, true)] = weight));
+  return all;
+}
+
 /** How much larger than on a plain screen everything is drawn: talk mode and visitors set the size of the type. */
 function unit() {
   return parseFloat(getComputedStyle(document.documentElement).fontSize) / 16;
@@ -62,8 +74,11 @@ class Lines {
     this.slider = element("input", "", bar);
     Object.assign(this.slider, { type: "range", min: "0", max: "1", step: "0.01" });
     this.value = element("output", "", bar);
-    this.svg = shape("svg", { role: "group" }, this.root);
+    this.behind = element("div", "behind", this.root);
+    this.box = element("div", "box", this.root);
+    this.svg = shape("svg", { role: "group" }, this.box);
     this.pen = document.createElement("canvas").getContext("2d");
+    this.at = ["query", 0]; // the word that the Tab key reaches
     this.slider.addEventListener("input", () => this.drawLines());
     this.slider.addEventListener("change", () => this.send("threshold", Number(this.slider.value)));
     this.watcher = new ResizeObserver(() => this.layout());
@@ -74,7 +89,9 @@ class Lines {
     const moved = !this.data || this.data.threshold !== data.threshold;
     this.data = data;
     this.send = setTriggerValue;
-    this.weights = floats(data.weights);
+    this.weights = spread(floats(data.weights), data);
+    const left = data.left_out ?? 0;
+    this.behind.textContent = left ? `${left.toLocaleString("en")} weaker weights stayed behind` : "";
     this.chosen = new Set(data.chosen);
     if (moved) this.slider.value = String(data.threshold);
     this.svg.setAttribute("aria-label", data.label);
@@ -97,7 +114,7 @@ class Lines {
 
   layout() {
     const scale = unit();
-    const width = this.root.clientWidth / scale;
+    const width = this.box.clientWidth / scale;
     if (!this.data || !width || width === this.width) return;
     this.width = width;
     const { queries, keys, colours } = this.data;
@@ -110,6 +127,7 @@ class Lines {
     this.left = side + NUMBER;
     this.right = width - side - NUMBER;
     const height = rows * this.pitch + 4;
+    const held = this.svg.contains(this.root.getRootNode().activeElement);
     this.svg.replaceChildren();
     const size = { width: width * scale, height: height * scale, viewBox: `0 0 ${width} ${height}` };
     for (const [name, value] of Object.entries(size)) {
@@ -120,12 +138,13 @@ class Lines {
       query: queries.map((label, row) => this.word("query", label, row, side, font)),
       key: keys.map((label, row) => this.word("key", label, row, side, font)),
     };
+    this.reach(...this.at, held);
     this.drawLines();
   }
 
   word(side, label, row, room, font) {
     const query = side === "query";
-    const group = shape("g", { class: `word ${side}`, tabindex: "0", "data-row": row }, this.svg);
+    const group = shape("g", { class: `word ${side}`, tabindex: "-1", "data-row": row }, this.svg);
     const top = row * this.pitch;
     shape("rect", { class: "hit", x: query ? 0 : this.right, y: top, width: room + NUMBER, height: this.pitch }, group);
     const edge = query ? this.left - 4 : this.right;
@@ -139,7 +158,9 @@ class Lines {
     number.setAttribute("text-anchor", query ? "start" : "end");
     const empty = query && this.data.empty.includes(row);
     shape("title", {}, group).textContent = empty ? `${label}: empty, all its weight was on hidden tokens` : label;
-    group.setAttribute("aria-label", `${side} ${label}`);
+    group.setAttribute("aria-label", `${side} ${label}. ${this.told(side, row)}`);
+    group.addEventListener("keydown", (event) => this.key(event, side, row));
+    group.addEventListener("focus", () => this.reach(side, row, false));
     for (const event of ["pointerenter", "focus"]) group.addEventListener(event, () => this.light(side, row));
     for (const event of ["pointerleave", "blur"]) group.addEventListener(event, () => this.rest());
     if (query && this.data.selectable) {
@@ -158,6 +179,44 @@ class Lines {
     return group;
   }
 
+  /** The largest weights of a word, in words. */
+  told(side, row) {
+    const query = side === "query";
+    const others = query ? this.data.keys : this.data.queries;
+    const weights = others.map((label, other) => [query ? this.weight(row, other) : this.weight(other, row), label]);
+    const most = weights.sort((one, other) => other[0] - one[0]).slice(0, SPOKEN);
+    const list = most.map(([weight, label]) => `${label} ${weight.toFixed(2)}`).join(", ");
+    return `${query ? "Most weight on" : "Most weight from"}: ${list}`;
+  }
+
+  key(event, side, row) {
+    if (event.ctrlKey || event.altKey || event.metaKey) return;
+    const moves = {
+      ArrowUp: [side, row - 1],
+      ArrowDown: [side, row + 1],
+      ArrowLeft: ["query", row],
+      ArrowRight: ["key", row],
+      Home: [side, 0],
+      End: [side, this.words[side].length - 1],
+    };
+    const move = moves[event.key];
+    if (!move) return;
+    event.preventDefault();
+    event.stopPropagation();
+    this.reach(...move, true);
+  }
+
+  /** Make a word the one that the Tab key reaches, and give it the focus if asked. */
+  reach(side, row, focus) {
+    const words = this.words[side];
+    if (!words.length) return;
+    this.at = [side, Math.min(Math.max(row, 0), words.length - 1)];
+    for (const word of Object.values(this.words).flat()) word.setAttribute("tabindex", "-1");
+    const word = words[this.at[1]];
+    word.setAttribute("tabindex", "0");
+    if (focus) word.focus({ preventScroll: true });
+  }
+
   drawLines() {
     const least = Number(this.slider.value);
     this.value.textContent = least.toFixed(2);
@@ -167,7 +226,7 @@ class Lines {
     for (let query = 0; query < this.data.queries.length; query++) {
       for (let key = 0; key < this.data.keys.length; key++) {
         const weight = this.weight(query, key);
-        if (weight <= 0 || weight < least) continue;
+        if (!(weight > 0 && weight >= least)) continue; // NaN: this weight was not sent
         const line = shape("line", { x1: this.left, y1: middle(query), x2: this.right, y2: middle(key) }, this.lines);
         line.setAttribute("stroke-opacity", (0.12 + 0.88 * weight).toFixed(3));
         line.setAttribute("stroke-width", (0.75 + 3.25 * weight).toFixed(2));
@@ -202,7 +261,7 @@ class Lines {
   numbers(side, weight) {
     this.words[side].forEach((group, row) => {
       const value = weight(row);
-      group.querySelector(".number").textContent = value === null ? "" : value.toFixed(2);
+      group.querySelector(".number").textContent = value === null || Number.isNaN(value) ? "" : value.toFixed(2);
     });
   }
 
