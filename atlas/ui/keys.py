@@ -88,7 +88,7 @@ def decimal(name: str, default: float, low: float, high: float) -> Key[float]:
     """A finite number from ``low`` to ``high``, both allowed."""
 
     def read(raw: str) -> float:
-        value = float(raw)
+        value = float(f"{float(raw):.10g}")  # as it is written back
         _require(math.isfinite(value) and low <= value <= high)
         return value
 
