@@ -114,8 +114,9 @@ def lines_payload(
     Returns:
         ``weights`` (base64 of little-endian float32; all in C order, empty rows as 0, or one for each of
         ``cells``), ``cells`` (None, or base64 of little-endian uint32 places ``query * K + key``),
-        ``left_out`` (positive weights that were not sent), ``queries`` and ``keys`` (labels, not escaped: the component writes them as text), ``empty`` (rows without any visible weight),
-        ``threshold``, ``chosen``, ``label`` for screen readers, and ``colours`` of query, key and line.
+        ``left_out`` (positive weights that were not sent), ``queries`` and ``keys`` (labels, not escaped: the
+        component writes them as text), ``empty`` (rows without any visible weight), ``threshold``,
+        ``chosen``, ``label`` for screen readers, and ``colours`` of query, key and line.
 
     Raises:
         ValueError: a threshold outside 0..1.

@@ -238,7 +238,7 @@ def _chosen(name: str, number: Any, count: int, kind: Kind) -> tuple[int, ...]:
 
 
 def _part(maps: NDArray[np.float32], layers: tuple[int, ...], heads: tuple[int, ...]) -> NDArray[np.float32]:
-    """(layers, heads, Q, K) of (L, H, Q, K), as a view: each is one or all, and all of 512 tokens are 33 MB."""
+    """(layers, heads, Q, K) of (L, H, Q, K), as a view: one or all of each, 33 MB of 512 tokens."""
     return maps[layers[0] : layers[-1] + 1, heads[0] : heads[-1] + 1]
 
 
