@@ -189,7 +189,7 @@ def start_times(
         name: partial(run_program, text, environment) for name, text in named.items()
     }
     jobs["first page"] = partial(serve_first_page, environment)
-    seconds = in_turns(jobs, rounds, progress=progress)
+    seconds = in_turns(jobs, rounds, warm=0, progress=progress)  # counting modules has warmed the files
     rows = tuple(
         (
             name,

@@ -7,10 +7,10 @@ import math
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+if TYPE_CHECKING:
+    from rich.console import Console
 
 
 class Report(Protocol):
@@ -22,6 +22,8 @@ class Report(Protocol):
 
 def messages() -> Console:
     """Where a person is spoken to: standard error, so that results can be piped. Text is never markup."""
+    from rich.console import Console
+
     return Console(stderr=True, markup=False, highlight=False)
 
 
@@ -57,6 +59,8 @@ def progress(words: str, unit: str) -> Iterator[Report]:
     Yields:
         a function to be called with the work done and the whole.
     """
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
