@@ -10,6 +10,7 @@ from torch.nn.functional import scaled_dot_product_attention
 
 from atlas.model.cache import LayerCache
 from atlas.model.recorder import Recorder
+from atlas.model.softmax import softmax
 
 
 def causal_mask(queries: int, keys: int, device: torch.device | None = None) -> Tensor:
@@ -81,7 +82,7 @@ def weigh(
             scores = scores.add_(torch.zeros_like(hidden, dtype=scores.dtype).masked_fill_(hidden, -math.inf))
     if recorder is not None:
         scores = recorder(f"{name}.scores", scores)
-    weights = scores.softmax(-1)
+    weights = softmax(scores)
     if blind is not None:
         weights = weights.masked_fill(blind, 0.0)
     if recorder is None:

@@ -20,8 +20,9 @@ from torch.nn import functional
 from atlas.model.config import TransformerConfig
 from atlas.model.layers import DecoderLayer
 from atlas.model.recorder import Recorder
+from atlas.model.softmax import in_lanes
 from atlas.model.transformer import TooLongError, Transformer
-from atlas.model.tree_cache import TreeCache, in_lanes
+from atlas.model.tree_cache import TreeCache
 
 
 @dataclass(frozen=True)

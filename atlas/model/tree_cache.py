@@ -14,17 +14,10 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
+from atlas.model.softmax import in_lanes
+
 PILE = 128
 """Slots that may pile up before those that no row descends from are looked for."""
-LANES = 16
-"""Keys are asked in multiples of so many, the rest masked: PyTorch's softmax over fewer numbers than a vector
-register holds takes eight times as long on a CPU.
-"""
-
-
-def in_lanes(count: int) -> int:
-    """``count`` rounded up to a multiple of :data:`LANES`."""
-    return -(-count // LANES) * LANES
 
 
 @dataclass
@@ -33,8 +26,8 @@ class TreeCache:
 
     Attributes:
         memory: keys and values of self-attention, ``(2, B, H, capacity, K)`` for each layer, filled up to
-            ``used`` slots, a slot for each token that a row read, and finite in the rest of the last lane. The
-            capacity is a multiple of :data:`LANES`.
+            ``used`` slots, a slot for each token that a row read, and finite in the rest of the last lane.
+            The capacity is a multiple of :data:`~atlas.model.softmax.LANES`.
         source: keys and values of cross-attention for each layer, ``(2, B, H, S, K)``, S too.
         source_bias: ``(B, 1, 1, S)``, 0 at source tokens and ``-inf`` at padding.
         paths: ``(B, beams, length)``, the slot of every token that a row has read, in order.
