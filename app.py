@@ -16,9 +16,10 @@ else:
 
     from atlas.ui.security import SecurityHeaders, embedders
     from atlas.ui.serving import opened_browser
+    from atlas.ui.uploads import BoundedUploads
 
     app = App(
         __file__,
-        middleware=[Middleware(SecurityHeaders, embed_in=embedders())],
+        middleware=[Middleware(SecurityHeaders, embed_in=embedders()), Middleware(BoundedUploads)],
         lifespan=opened_browser,
     )

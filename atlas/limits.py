@@ -115,7 +115,7 @@ WORK = Limit("work", 3, "requests", "of one tab, at work or waiting for one mode
 QUEUE = Limit("queue", 32, "requests", "that wait for one model", "app")
 WAIT = Limit("wait", 120, "seconds", "that a request waits for a model", "app")
 JOBS = Limit("jobs", 8, "files", "that are translated at once", "app")
-CACHE = Limit("cache", 256 * 2**20, "bytes", "results kept for all visitors, of each kind", "app")
+CACHE = Limit("cache", 512 * 2**20, "bytes", "results kept for all visitors, of each kind", "app")
 MODELS = Limit("models", 6, "models", "kept in memory", "app")
 
 ALL: tuple[Limit, ...] = tuple(value for value in list(globals().values()) if isinstance(value, Limit))

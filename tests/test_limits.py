@@ -80,6 +80,7 @@ def test_streamlits_own_limits_are_no_wider_than_ours() -> None:
     config = tomllib.loads((ROOT / ".streamlit" / "config.toml").read_text(encoding="utf-8"))
     assert config["server"]["maxUploadSize"] * 2**20 == limits.TRACE.default
     assert limits.UPLOAD.default <= limits.TRACE.default
+    assert config["server"]["maxMessageSize"] <= 64 and config["server"]["maxWidgetStateSize"] <= 4
 
 
 def test_no_number_of_a_limit_is_written_a_second_time() -> None:

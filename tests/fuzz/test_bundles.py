@@ -1,4 +1,4 @@
-"""Bundles from strangers: a whole one is opened, any other is refused in one line before it costs anything."""
+"""Bundles from strangers: a whole one is opened, any other is refused in one line before it costs."""
 
 from __future__ import annotations
 
