@@ -55,6 +55,18 @@ class EncodedPairs:
     def __init__(self, pairs: Sequence[Pair], tokenizer: Tokenizer, longest: int = 128) -> None:
         sources = tokenizer.encode_batch([pair.source for pair in pairs])
         targets = tokenizer.encode_batch([pair.target for pair in pairs])
+        self._take(sources, targets, longest)
+
+    @classmethod
+    def of_ids(
+        cls, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]], longest: int = 128
+    ) -> EncodedPairs:
+        """Pairs that are ids already, without control tokens."""
+        pairs = cls.__new__(cls)
+        pairs._take(sources, targets, longest)
+        return pairs
+
+    def _take(self, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]], longest: int) -> None:
         self.source = [[*ids, END_ID] for ids in sources]
         self.target = [[START_ID, *ids, END_ID] for ids in targets]
         fits = [

@@ -92,7 +92,7 @@ class Trainer:
             if progress.position == len(order):
                 progress.epoch, progress.position = progress.epoch + 1, 0
                 order = self.sentences.train.order(config.tokens, config.seed, progress.epoch)
-            self._update(self.sentences.train.batch(order[progress.position]))
+            self.update(self.sentences.train.batch(order[progress.position]))
             progress.position += 1
             progress.seconds = time.monotonic() - started
             self.report.step(progress, config.steps)
@@ -133,7 +133,11 @@ class Trainer:
             loss, nll = self.forced(mine)
         return (loss * 0, nll * 0) if empty else (loss, nll)
 
-    def _update(self, batch: Batch) -> None:
+    def update(self, batch: Batch) -> None:
+        """One step: the loss of a batch, its gradient, and what the optimiser makes of it.
+
+        The precision is that of ``progress``; the model must be in training mode.
+        """
         progress, config = self.progress, self.config
         progress.step += 1
         torch.manual_seed(
