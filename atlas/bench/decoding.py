@@ -9,6 +9,7 @@ up an array of as many bytes and multiplies large matrices.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,11 +20,12 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from atlas.analysis.heads.own import PAIRS
 from atlas.bench.machine import machine, wait
 from atlas.bench.report import Column, Report
 from atlas.bench.rounds import in_turns, ratio
 from atlas.decoding import SearchOptions
-from atlas.decoding.bulk import search
+from atlas.decoding.bulk import search, translate_ids
 from atlas.engine import Engine
 from atlas.errors import AtlasError
 from atlas.model import Transformer
@@ -100,7 +102,7 @@ def sources_of(count: int, length: int, vocabulary: int) -> list[list[int]]:
     return [[*row, END_ID] for row in words.tolist()]
 
 
-def _peers(engine: Engine, folder: Path, threads: int) -> dict[str, Peer]:
+def _peers(engine: Engine, model: Transformer, folder: Path, threads: int) -> dict[str, Peer]:
     """Everything that takes part.
 
     Raises:
@@ -116,7 +118,7 @@ def _peers(engine: Engine, folder: Path, threads: int) -> dict[str, Peer]:
         raise PeerMissing(
             f'{error.name} is not installed; the peers come with: pip install "attention-atlas[bench]"'
         ) from error
-    return {"ours": Ours(engine.model), "CTranslate2": theirs, "Marian": marian}
+    return {"ours": Ours(model), "CTranslate2": theirs, "Marian": marian}
 
 
 def _limits(floor: Floor, device: torch.device) -> dict[str, tuple[Callable[[], object], float]]:
@@ -138,10 +140,25 @@ def _limits(floor: Floor, device: torch.device) -> dict[str, tuple[Callable[[], 
     return {"read": (read, 4.0 * floor.weights * array.element_size()), "multiply": (multiply, 2.0 * 1024**3)}
 
 
+def moved(model: Transformer, narrow: Transformer, sentences: Sequence[Sequence[int]]) -> tuple[int, float]:
+    """What another precision changes in translations by a beam of 5.
+
+    Returns:
+        how many sentences come out differently, and the largest change (nats) of the log-probability of one
+        that does not.
+    """
+    options = SearchOptions()
+    pairs = zip(*(translate_ids(each, sentences, options) for each in (model, narrow)), strict=True)
+    best = [(ours[0], theirs[0]) for ours, theirs in pairs]
+    same = [abs(one.logprob - other.logprob) for one, other in best if one.ids == other.ids]
+    return len(best) - len(same), max(same, default=0.0)
+
+
 def decoding(
     engine: Engine,
     *,
     command: str,
+    precision: str = "float32",
     rounds: int = 15,
     cases: Sequence[tuple[int, int]] = CASES,
     source: int = SOURCE,
@@ -153,6 +170,7 @@ def decoding(
     Args:
         engine: of a Transformer.
         command: that measures the same again.
+        precision: of our weights and products, ``float32`` or ``bfloat16``; the peers stay in float32.
         rounds: how often each is timed.
         cases: batch and beam.
         source: tokens of every source, end mark included.
@@ -162,13 +180,22 @@ def decoding(
     Raises:
         PeerMissing: the extra ``bench`` is not installed.
     """
-    device, floor = engine.device, Floor.of(engine.model)
+    device, model, notes = engine.device, engine.model, []
+    if precision == "bfloat16":
+        model = copy.deepcopy(model).bfloat16()
+        texts = [engine.tokenizer.source(pair.source) for pair in PAIRS]
+        differ, most = moved(engine.model, model, texts)
+        notes.append(
+            f"Beside float32, {differ} of {len(texts)} sentences of the project's own come out differently; "
+            f"log-probabilities of the others move by up to {most:.3f} nats."
+        )
+    floor = Floor.of(model)
     threads = torch.get_num_threads()
     rows: list[tuple[str, tuple[float | None, ...]]] = []
     seconds: dict[str, NDArray[np.float64]] = {}
     limits = _limits(floor, device)
     with TemporaryDirectory() as folder:
-        peers = _peers(engine, Path(folder), threads)
+        peers = _peers(engine, model, Path(folder), threads)
         for place, (batch, beam) in enumerate(cases):
             sources = sources_of(batch, source, engine.model.config.vocabulary)
             for name, peer in peers.items():
@@ -212,7 +239,7 @@ def decoding(
             "rounds": rounds,
             "source tokens": source,
             "target tokens": target,
-            "precision": "float32",
+            "our precision": precision,
         },
         COLUMNS,
         tuple(rows),
@@ -221,6 +248,7 @@ def decoding(
             f"The floor of a step: {floor.weights * floor.size / 1e6:.1f} MB of weights read once, "
             f"{2 * floor.weights / 1e6:.1f} million operations a row; encoder, attention and search come on "
             "top.",
+            *notes,
         ),
         {name: taken.tolist() for name, taken in seconds.items()},
     )

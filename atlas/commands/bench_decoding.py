@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import Annotated
 
 import typer
@@ -11,10 +12,18 @@ from atlas.commands.bench_shared import Device, Output, Rounds, Threads, command
 from atlas.commands.output import progress
 
 
+class Precision(StrEnum):
+    """Numbers that the model computes with."""
+
+    float32 = "float32"
+    bfloat16 = "bfloat16"
+
+
 def run(
     checkpoint: options.Checkpoint = None,
     device: Device = "cpu",
     threads: Threads = None,
+    precision: Annotated[Precision, typer.Option(help="Of our weights and products.")] = Precision.float32,
     rounds: Rounds = 15,
     source: Annotated[int, typer.Option(help="Tokens of every source.", min=2)] = 14,
     target: Annotated[int, typer.Option(help="Tokens of every translation.", min=1)] = 20,
@@ -34,12 +43,19 @@ def run(
         checkpoint=checkpoint,
         device=device,
         threads=threads,
+        precision=None if precision is Precision.float32 else precision.value,
         rounds=rounds,
         source=source,
         target=target,
     )
     with progress("timing", "rounds") as report:
         result = decoding(
-            engine, command=command, rounds=rounds, source=source, target=target, progress=report
+            engine,
+            command=command,
+            precision=precision.value,
+            rounds=rounds,
+            source=source,
+            target=target,
+            progress=report,
         )
     finish(result, output, as_json)
