@@ -179,13 +179,16 @@ def _candidates(sentences: list[_Sentence], best: Best, beams: int, width: int) 
     totals = np.full((len(sentences), beams, 1), -np.inf)
     for place, sentence in enumerate(sentences):
         totals[place, : len(sentence.live), 0] = [hypothesis.total for hypothesis in sentence.live]
-    logprobs = best.logprobs.reshape(len(sentences), -1)
-    sums = (best.logprobs.reshape(len(sentences), beams, -1) + totals).reshape(logprobs.shape)
+    shape = (len(sentences), -1)
+    sums = (best.logprobs.reshape(len(sentences), beams, -1) + totals).reshape(shape)
     order = np.argsort(-sums, axis=-1, kind="stable")[:, : 2 * width]
-    parents = order // best.tokens.shape[-1]
-    tokens = np.take_along_axis(best.tokens.reshape(logprobs.shape), order, -1)
-    columns = (parents, tokens, np.take_along_axis(logprobs, order, -1))
-    possible = (np.take_along_axis(sums, order, -1) > -np.inf).sum(-1).tolist()
+    here = np.arange(len(sentences))[:, None]
+    columns = (
+        order // best.tokens.shape[-1],
+        best.tokens.reshape(shape)[here, order],
+        best.logprobs.reshape(shape)[here, order],
+    )
+    possible = (sums[here, order] > -np.inf).sum(-1).tolist()
     return [
         list(zip(*rows, strict=True))[:count]
         for *rows, count in zip(*(column.tolist() for column in columns), possible, strict=True)

@@ -49,8 +49,8 @@ def best_tokens(logits: Tensor, count: int, never: Sequence[int] = NEVER) -> Bes
     for token in never:
         logprobs[numbers == token] = -np.inf
     ranking = np.lexsort((numbers, -logprobs))
-    numbers = np.take_along_axis(numbers, ranking, -1)
-    logprobs = np.take_along_axis(logprobs, ranking, -1)
+    rows = np.arange(len(ranking))[:, None]
+    numbers, logprobs = numbers[rows, ranking], logprobs[rows, ranking]
     crowded = logprobs[:, count - 1] == logprobs[:, -1 - len(never)] if logprobs.shape[-1] > count else ()
     for row in np.flatnonzero(crowded):  # a tie across the cut: topk may take any of the equals
         every = (wide[row] - normaliser[row]).cpu().double().numpy()
