@@ -128,3 +128,24 @@ class Report:
         if not isinstance(told, dict):
             raise ReportError(f"{path} is no result of atlas bench: expected a JSON object")
         return cls.from_dict(told)
+
+
+def refresh(document: str, reports: Mapping[str, Report]) -> str:
+    """A document with the tables of some reports put in, between ``<!-- NAME -->`` and ``<!-- end -->``.
+
+    Args:
+        document: with a pair of marks for every report.
+        reports: by the name in the mark.
+
+    Raises:
+        ReportError: the document has no place for one of them.
+    """
+    for name, report in reports.items():
+        before, mark, rest = document.partition(f"<!-- {name} -->\n")
+        _, end, after = rest.partition("<!-- end -->\n")
+        if not mark or not end:
+            raise ReportError(
+                f"the document has no place for {name}: expected <!-- {name} --> and <!-- end -->"
+            )
+        document = f"{before}{mark}\n{report.markdown()}\n{end}{after}"
+    return document

@@ -20,12 +20,27 @@ def group() -> None:
 
 
 @app.command("show")
-def show(files: Annotated[list[Path], typer.Argument(help="What --output kept.")]) -> None:
-    """Print kept results again, as Markdown."""
-    from atlas.bench.report import Report
+def show(
+    files: Annotated[list[Path], typer.Argument(help="What --output kept.")],
+    into: Annotated[
+        Path | None,
+        typer.Option(
+            help="A Markdown file that has <!-- FILE's name --> and <!-- end --> where each belongs."
+        ),
+    ] = None,
+) -> None:
+    """Print kept results again, as Markdown, or put them into a document."""
+    from atlas.bench.report import Report, ReportError, refresh
 
-    for place, path in enumerate(files):
-        say(("\n" if place else "") + Report.load(path).markdown().rstrip("\n"))
+    reports = {path.stem: Report.load(path) for path in files}
+    if into is None:
+        say("\n".join(report.markdown() for report in reports.values()).rstrip("\n"))
+        return
+    try:
+        document = into.read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:
+        raise ReportError(f"{into} cannot be read: {error}") from error
+    into.write_text(refresh(document, reports), encoding="utf-8")
 
 
 app.command("decoding")(bench_decoding.run)

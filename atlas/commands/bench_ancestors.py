@@ -7,32 +7,55 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from atlas.commands import options
+from atlas.commands.bench_shared import Device, Output, Rounds, Threads, command_line, finish
 from atlas.commands.options import load_engine
-from atlas.commands.output import progress, say, say_json
+from atlas.commands.output import progress
 
 if TYPE_CHECKING:
     from atlas.analysis.training_speed import Speeds
+    from atlas.bench.report import Report
 
 NAMES = ("ancestors-none", "ancestors-additive", "ancestors-dot", "ancestors-transformer")
 REFERENCE = NAMES[-1]
 
 
-def _table(machine: dict[str, Any], speeds: Speeds, rounds: int) -> None:
-    say(", ".join(f"{name} {value}" for name, value in machine.items()))
-    say(f"target tokens a second, median of {rounds} rounds (time of an update / the Transformer's)")
-    say(f"{'tokens':24}" + "".join(f"{length:>18}" for length in speeds.lengths))
-    for name, rates, ratios in zip(speeds.names, speeds.rate, speeds.ratio(REFERENCE), strict=True):
-        cells = (f"{rate:,.0f} ({ratio:.2f})" for rate, ratio in zip(rates, ratios, strict=True))
-        say(f"{name:24}" + "".join(f"{cell:>18}" for cell in cells))
+def _report(speeds: Speeds, command: str, machine: dict[str, Any], settings: dict[str, Any]) -> Report:
+    """A row for each model: target tokens a second by length, then the time of an update beside the
+    Transformer's.
+    """
+    from atlas.bench.report import Column, Report
+
+    rates = tuple(Column(f"tokens/s at {length}") for length in speeds.lengths)
+    ratios = tuple(Column(f"time at {length}", 2) for length in speeds.lengths)
+    return Report(
+        "ancestors",
+        command,
+        machine,
+        settings,
+        rates + ratios,
+        tuple(
+            (name, (*rate.tolist(), *ratio.tolist()))
+            for name, rate, ratio in zip(speeds.names, speeds.rate, speeds.ratio(REFERENCE), strict=True)
+        ),
+        (
+            "Target tokens a second of an update of training, by the tokens of every sentence, and how "
+            f"many times as long an update takes as that of {REFERENCE}.",
+        ),
+        {
+            f"{name}, {length} tokens": rounds.tolist()
+            for name, by_length in zip(speeds.names, speeds.seconds, strict=True)
+            for length, rounds in zip(speeds.lengths, by_length, strict=True)
+        },
+    )
 
 
 def run(
-    device: Annotated[
-        str | None, typer.Option(help="cuda, mps or cpu.", show_default="the best there is")
-    ] = None,
-    rounds: Annotated[int, typer.Option(help="How often each is timed.", min=1)] = 7,
+    device: Device = "cpu",
+    threads: Threads = None,
+    rounds: Rounds = 7,
     tokens: Annotated[int, typer.Option(help="Target tokens of a batch.", min=1)] = 2048,
     longest: Annotated[int, typer.Option(help="Longest sentences, in tokens.", min=8)] = 128,
+    output: Output = None,
     as_json: options.Json = False,
 ) -> None:
     """Time updates of training of the four models on sentences of 8 to 128 tokens, in batches of equal size.
@@ -40,32 +63,19 @@ def run(
     Float32, random words, no padding; the bundles stay as they are.
     """
     from atlas.analysis.training_speed import LENGTHS, training_speeds
-    from atlas.bench.machine import machine as machine_of
+    from atlas.bench.machine import machine, use_threads
     from atlas.model import pick_device
 
+    use_threads(threads)
     where = pick_device(device)
-    machine = machine_of(where)
     models = {name: load_engine(name).network for name in NAMES}
     lengths = [length for length in LENGTHS if length <= longest]
     with progress("timing", "rounds") as report:
         speeds = training_speeds(
             models, lengths=lengths, tokens=tokens, rounds=rounds, device=where, progress=report
         )
-    if not as_json:
-        _table(machine, speeds, rounds)
-        return
-    say_json(
-        {
-            "machine": machine,
-            "rounds": rounds,
-            "reference": REFERENCE,
-            "parameters": {
-                name: sum(p.numel() for p in model.parameters()) for name, model in models.items()
-            },
-            "lengths": list(speeds.lengths),
-            "tokens": list(speeds.tokens),
-            "seconds": dict(zip(speeds.names, speeds.seconds.tolist(), strict=True)),
-            "tokens_a_second": dict(zip(speeds.names, speeds.rate.tolist(), strict=True)),
-            "ratio": dict(zip(speeds.names, speeds.ratio(REFERENCE).tolist(), strict=True)),
-        }
+    command = command_line(
+        "ancestors", device=device, threads=threads, rounds=rounds, tokens=tokens, longest=longest
     )
+    settings = {"rounds": rounds, "tokens a batch": tokens, "precision": "float32"}
+    finish(_report(speeds, command, machine(where), settings), output, as_json)

@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from atlas.bench.machine import machine
-from atlas.bench.report import Column, Report, ReportError
+from atlas.bench.report import Column, Report, ReportError, refresh
 from atlas.bench.rounds import in_turns, ratio
 from atlas.cli import app
 
@@ -46,6 +46,20 @@ def test_what_is_kept_is_printed_again(tmp_path: Path) -> None:
     done = CliRunner().invoke(app, ["bench", "show", str(tmp_path / "a.json")])
     assert done.exit_code == 0
     assert done.stdout == REPORT.markdown()
+
+
+def test_a_document_gets_the_tables_and_keeps_the_rest(tmp_path: Path) -> None:
+    text = "Before.\n<!-- a -->\nold\n<!-- end -->\nBetween.\n<!-- b -->\n<!-- end -->\nAfter.\n"
+    document, kept = tmp_path / "page.md", tmp_path / "a.json"
+    document.write_text(text)
+    REPORT.save(kept)
+    done = CliRunner().invoke(app, ["bench", "show", str(kept), "--into", str(document)])
+    assert done.exit_code == 0, done.output
+    once = document.read_text()
+    assert once == text.replace("old\n", f"\n{REPORT.markdown()}\n")
+    assert refresh(once, {"a": REPORT}) == once
+    with pytest.raises(ReportError, match="no place for c"):
+        refresh(once, {"c": REPORT})
 
 
 @pytest.mark.parametrize("content", ["", "[]", "{}", '{"name": 1}', "\udcff"])
@@ -92,3 +106,13 @@ def test_the_machine_is_told_with_versions() -> None:
     assert told["threads"] == torch.get_num_threads()
     assert told["device"] == "cpu"
     assert "no-such-distribution" not in told
+
+
+DOCUMENT = Path(__file__).parents[2] / "docs" / "performance.md"
+KEPT = sorted((DOCUMENT.parent / "bench").glob("*.json"))
+
+
+def test_the_document_shows_every_kept_result_as_it_is_kept() -> None:
+    reports = {path.stem: Report.load(path) for path in KEPT}
+    assert len(reports) >= 5
+    assert refresh(DOCUMENT.read_text(encoding="utf-8"), reports) == DOCUMENT.read_text(encoding="utf-8")
