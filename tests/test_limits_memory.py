@@ -1,4 +1,4 @@
-"""What one request takes at the limits, measured in a process of its own: no more than docs/limits.md states."""
+"""What one request takes at the limits, in a process of its own: no more than docs/limits.md states."""
 
 from __future__ import annotations
 
