@@ -123,6 +123,13 @@ COLUMNS = (
 )
 
 
+def _no_card(device: torch.device) -> tuple[str, ...]:
+    if device.type == "cuda":
+        return ()
+    where = "was not chosen" if torch.cuda.is_available() else "is not here"
+    return (f"A CUDA device {where}: a step of the base model in bfloat16 was not timed on one.",)
+
+
 def training_speed(
     *,
     presets: Sequence[str] = ("small",),
@@ -191,14 +198,9 @@ def training_speed(
         tuple(rows),
         (
             "The same loop, loss, optimiser, batches, precision and first weights; the peer is PyTorch's "
-            "nn.Transformer with dropout at the places where ours has it. Sentences are random words, as long "
-            "as those of Tatoeba.",
-            "nn.Transformer computes attention with PyTorch's scaled_dot_product_attention.",
-            *(
-                ()
-                if device.type == "cuda"
-                else ("No CUDA device here: the base model was not timed on one.",)
-            ),
+            "nn.Transformer, pre-norm, with dropout at the places where ours has it. Sentences are random "
+            "words, as long as those of Tatoeba.",
+            *_no_card(device),
         ),
         kept,
     )
