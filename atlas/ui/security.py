@@ -1,11 +1,11 @@
 """The headers that every answer of the app carries: a strict content security policy and its neighbours.
 
-What the policy allows, and who needs it (Streamlit 1.67, Plotly 7.1):
+What the policy allows, and who needs it (Streamlit 1.67, Plotly 7.1; each was taken away and missed):
 
 - scripts from this server, and ``blob:`` for the components, whose code Streamlit imports from an object URL;
 - the inline scripts of Streamlit's own start page, each by its SHA-256, so no other inline script runs;
 - inline styles: Streamlit and Plotly set them from their scripts;
-- pictures and fonts from ``data:`` and pictures from ``blob:``: icons, Plotly's fonts, downloads of figures;
+- pictures and fonts from ``data:``, for icons; pictures from ``blob:``, for Plotly's PNG;
 - connections to this server alone, its WebSocket included.
 
 No ``unsafe-eval``, no ``unsafe-inline`` for scripts, no other machine, no plug-ins, no ``<base>``, and no
@@ -83,7 +83,7 @@ def policy(embed_in: Sequence[str] = ()) -> str:
         "img-src": ("'self'", "data:", "blob:"),
         "font-src": ("'self'", "data:"),
         "connect-src": ("'self'",),
-        "worker-src": ("'self'", "blob:"),
+        "worker-src": ("'self'",),
         "object-src": ("'none'",),
         "base-uri": ("'none'",),
         "form-action": ("'none'",),

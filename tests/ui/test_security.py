@@ -147,3 +147,13 @@ def test_a_browser_is_opened_where_there_is_a_screen(monkeypatch: pytest.MonkeyP
 
     asyncio.run(serve())
     assert opened == ([] if headless else ["http://here/"])
+
+
+def test_the_document_states_the_policy_as_it_is() -> None:
+    text = (Path(__file__).resolve().parents[2] / "docs" / "security.md").read_text(encoding="utf-8")
+    sent = {
+        **headers("/attention"),
+        "Content-Security-Policy": re.sub(r"'sha256-[^']+'", "'sha256-…'", policy()),
+    }
+    for name, value in sent.items():
+        assert f"\n{name}: {value}\n" in text
