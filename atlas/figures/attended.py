@@ -18,7 +18,7 @@ from atlas.figures.heatmap import HeadMap
 from atlas.figures.mosaic import HeadGrid, plain_axis, thin_lines
 from atlas.figures.pooling import block, pool_max
 
-_BARS = 64
+_BARS = 40
 """Bars in one head of :func:`head_bars`, at most: a head is about as many pixels wide."""
 
 
@@ -109,7 +109,7 @@ def head_bars(
     """The same words in every head: for each head a small bar chart with a bar a key, all on one height
     scale.
 
-    Of more than 64 keys, neighbours share a bar, which is as high as the highest of them; the hover tells
+    Of more than 40 keys, neighbours share a bar, which is as high as the highest of them; the hover tells
     that one.
 
     Args:
@@ -120,8 +120,8 @@ def head_bars(
         height: pixels; by default 70 a layer.
 
     Returns:
-        A figure whose first trace has a bar for each layer, head and key, in this order (``customdata``: the
-        sum, layer and head); layer 1 is at the top.
+        A figure whose first two traces have a bar for each layer, head and key, in this order (``customdata``:
+        the sum, layer and head), those of the highlighted head in the second; layer 1 is at the top.
 
     Raises:
         ValueError: see :func:`summed`.
@@ -134,31 +134,28 @@ def head_bars(
     end = float(totals.max(initial=0.0)) or 1.0
     places = np.argwhere(np.ones(totals.shape, bool))
     labels = [style.escape(label) for label in grid.keys]
-    here = np.zeros(totals.shape, np.uint8)
+    here = np.zeros(totals.shape, bool)
     if highlight is not None and highlight[1] < heads:
-        here[highlight] = 1
-    strong, weak = style.COLOURS[grid.kind], style.fade(style.ink(dark), 0.42)
-    figure = go.Figure(
-        go.Bar(
-            x=(places[:, 1] * step + places[:, 2]).astype(np.float32),
-            y=(totals / end).ravel(),
-            base=((layers - 1 - places[:, 0]) * floor).astype(np.float32),
-            width=1.0 if keys > 24 else 0.85,
-            marker={
-                "color": here.ravel(),
-                "cmin": 0,
-                "cmax": 1,
-                "colorscale": [[0, weak], [1, strong]],
-                "showscale": False,
-                "line": {"width": 0},
-            },
-            customdata=np.column_stack([totals.ravel(), places[:, :2] + 1]).astype(np.float32),
-            hovertext=[labels[key] for key in _highest(single, together).ravel().tolist()],
-            hovertemplate="layer %{customdata[1]:d} · head %{customdata[2]:d}<br><b>%{hovertext}</b><br>"
-            "summed weight %{customdata[0]:.4f}<extra></extra>",
-            showlegend=False,
+        here[highlight] = True
+    highest = _highest(single, together)
+    figure = go.Figure()
+    # A trace a colour: Plotly would want one colour for each bar, and numbers with a scale it draws black.
+    for those, colour in ((~here, style.fade(style.ink(dark), 0.42)), (here, style.COLOURS[grid.kind])):
+        at = places[those.ravel()]
+        figure.add_trace(
+            go.Bar(
+                x=(at[:, 1] * step + at[:, 2]).astype(np.float32),
+                y=totals[those] / end,
+                base=((layers - 1 - at[:, 0]) * floor).astype(np.float32),
+                width=1.0 if keys > 24 else 0.85,
+                marker={"color": colour, "line": {"width": 0}},
+                customdata=np.column_stack([totals[those], at[:, :2] + 1]).astype(np.float32),
+                hovertext=[labels[key] for key in highest[those].tolist()],
+                hovertemplate="layer %{customdata[1]:d} · head %{customdata[2]:d}<br><b>%{hovertext}</b><br>"
+                "summed weight %{customdata[0]:.4f}<extra></extra>",
+                showlegend=False,
+            )
         )
-    )
     left, bottom = np.meshgrid(np.arange(heads) * step - 0.5, np.arange(layers) * floor)
     gap = np.full_like(left, np.nan)
     ground = np.stack([left, left + keys, gap], axis=-1), np.stack([bottom, bottom, gap], axis=-1)
@@ -171,4 +168,4 @@ def head_bars(
     figure.update_xaxes(plain_axis(title, across, range(1, heads + 1), [-1, heads * step]))
     figure.update_yaxes(plain_axis("layer", down, range(1, layers + 1), [-0.1, layers * floor]))
     title = f"The same words in every head (highest bar {end:.2f})"
-    return style.arrange(figure, title=title, height=height or 90 + 70 * layers, dark=dark)
+    return style.arrange(figure, title=title, height=height or 90 + 70 * layers, dark=dark, barmode="overlay")

@@ -227,12 +227,11 @@ def test_chosen_words_are_summed_in_every_head() -> None:
     here, everywhere = key_bars(head, grid, [1, 3]).data
     np.testing.assert_array_equal(here.y, totals[1, 2])
     np.testing.assert_allclose(everywhere.y, totals.mean(axis=(0, 1)))
-    bars = head_bars(grid, [1, 3], highlight=(1, 2)).data[0]
-    np.testing.assert_array_equal(np.reshape(bars.customdata[:, 0], totals.shape), totals)
-    assert bars.customdata[-1, 1:].tolist() == [2, 3], "the last bar is of layer 2, head 3"
-    strong = np.reshape(bars.marker.color, totals.shape)
-    assert strong[1, 2].all() and strong.sum() == 5
-    assert bars.marker.colorscale[-1] == (1, style.COLOURS["encoder"])
+    weak, strong = head_bars(grid, [1, 3], highlight=(1, 2)).data[:2]
+    np.testing.assert_array_equal(weak.customdata[:, 0], totals.reshape(6, 5)[:5].ravel())
+    np.testing.assert_array_equal(strong.customdata[:, 0], totals[1, 2])
+    assert np.unique(strong.customdata[:, 1:], axis=0).tolist() == [[2, 3]], "layer 2, head 3"
+    assert strong.marker.color == style.COLOURS["encoder"] != weak.marker.color
     with pytest.raises(ValueError, match="at least one"):
         summed(grid.weights, [])
     with pytest.raises(ValueError, match=r"0\.\.3"):
@@ -244,10 +243,10 @@ def test_of_many_keys_the_highest_stands_for_its_neighbours() -> None:
     totals = summed(grid.weights, [0])
     figure = head_bars(grid, [0])
     bars = figure.data[0]
-    assert len(bars.x) == 2 * 44, "130 keys, three a bar"
-    assert bars.customdata[5, 0] == totals[0, 0, 15:18].max()
-    assert bars.hovertext[5] == grid.keys[15 + int(totals[0, 0, 15:18].argmax())]
-    assert "a bar for 3 keys" in figure.layout.xaxis.title.text
+    assert len(bars.x) == 2 * 33, "130 keys, four a bar"
+    assert bars.customdata[5, 0] == totals[0, 0, 20:24].max()
+    assert bars.hovertext[5] == grid.keys[20 + int(totals[0, 0, 20:24].argmax())]
+    assert "a bar for 4 keys" in figure.layout.xaxis.title.text
 
 
 def test_of_many_tokens_every_cell_still_has_both_labels() -> None:
