@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from atlas.errors import AtlasError
@@ -52,6 +54,10 @@ class Hypothesis:
     score: float
     finished: bool
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows: a table of one row."""
+        return _table([self])
+
 
 @dataclass(frozen=True)
 class Translation:
@@ -70,3 +76,23 @@ class Translation:
     def score(self) -> float:
         """The best translation's score; not a number if there is none."""
         return self.hypotheses[0].score if self.hypotheses else float("nan")
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the sentence, its hypotheses as a table, and the note, if any."""
+        note = f"<p>{html.escape(self.note)}</p>" if self.note else ""
+        return f"<p><b>{html.escape(self.source)}</b></p>{_table(self.hypotheses)}{note}"
+
+
+def _table(hypotheses: Sequence[Hypothesis]) -> str:
+    """Hypotheses as HTML, best first; what users and models wrote is escaped."""
+    if not hypotheses:
+        return ""
+    titles = ("", "translation", "score", "log-probability", "tokens", "")
+    rows = "".join(
+        f"<tr><td>{place}</td><td style='text-align:left'>{html.escape(one.text)}</td>"
+        f"<td>{one.score:.3f}</td><td>{one.logprob:.3f}</td><td>{len(one.ids)}</td>"
+        f"<td>{'' if one.finished else 'cut at the limit'}</td></tr>"
+        for place, one in enumerate(hypotheses, 1)
+    )
+    head = "".join(f"<th>{title}</th>" for title in titles)
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"

@@ -83,6 +83,12 @@ class HeadMap:
         if finite.size and (finite.min() < 0 or finite.max() > 1 + 1e-4):
             raise ValueError(f"weights must lie in 0..1, not {finite.min():g}..{finite.max():g}")
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows: see :func:`atlas.figures.notebook.head_html`."""
+        from atlas.figures.notebook import head_html
+
+        return head_html(self)
+
     @property
     def peak(self) -> float:
         """The largest weight; 0 when every row is empty."""

@@ -83,6 +83,12 @@ class HeadGrid:
         if self.kind not in KINDS:
             raise ValueError(f"kind must be one of {', '.join(KINDS)}, not {self.kind!r}")
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows: see :func:`atlas.figures.notebook.grid_html`."""
+        from atlas.figures.notebook import grid_html
+
+        return grid_html(self)
+
     @property
     def layers(self) -> int:
         """The number of layers, L."""

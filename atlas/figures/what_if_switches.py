@@ -22,7 +22,7 @@ def switches_figure(grids: Sequence[Mapping[str, Any]], *, dark: bool = False) -
         A heatmap: 0 as trained, 1 changed; a changed cell holds its sign (0 off, u uniform, or its factor).
     """
     rows = [row for grid in grids for row in grid["rows"]]
-    names = [f"{grid['label']} {layer}" for grid in grids for layer in range(1, len(grid["rows"]) + 1)]
+    names = [f"{grid['label']}, layer {layer}" for grid in grids for layer in range(1, len(grid["rows"]) + 1)]
     changed = np.array([[float(mode != "trained") for mode, _, _ in row] for row in rows], dtype=np.float32)
     heads = changed.shape[1] if rows else 0
     figure = go.Figure(
@@ -32,8 +32,8 @@ def switches_figure(grids: Sequence[Mapping[str, Any]], *, dark: bool = False) -
             hovertext=[[style.escape(title) for _, _, title in row] for row in rows],
             texttemplate="%{text}",
             hovertemplate="%{y}, head %{x}: %{hovertext}<extra></extra>",
-            zmin=0,
-            zmax=1.6,
+            zmin=-0.2,  # a head as trained is faintly there
+            zmax=1.4,
             colorscale=style.sequential(dark),
             showscale=False,
             xgap=2,

@@ -218,6 +218,12 @@ class Trace:
 
         save(self, target)
 
+    def _repr_html_(self) -> str | None:
+        """What a notebook shows: see :mod:`atlas.trace.notebook`."""
+        from atlas.trace.notebook import trace_html
+
+        return trace_html(self)
+
     @classmethod
     def load(cls, source: str | PathLike[str] | BinaryIO) -> Trace:
         """Read and validate such a file; the model is not needed.

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from urllib.parse import urlencode
-
 import streamlit as st
 
 from atlas import limits
 from atlas.trace import Trace
 from atlas.ui.addresses import MAX_BEAM
 from atlas.ui.examples import EXAMPLES
+from atlas.ui.link import link_button
 from atlas.ui.markup import show_facts, show_sentence, show_translation
 from atlas.ui.state import ViewState
 
@@ -27,7 +26,7 @@ def sentence_bar(state: ViewState) -> None:
         st.button("Translate", type="primary", key="atlas.bar.translate")
         examples(state)
         search_settings(state)
-        link_box()
+        link_button()
 
 
 def examples(state: ViewState) -> None:
@@ -72,14 +71,6 @@ def search_settings(state: ViewState) -> None:
             help="0: chosen by the model from the length of the sentence.",
             **state.widget("limit"),
         )
-
-
-def link_box() -> None:
-    """The address of exactly this view, to be copied."""
-    with st.popover("Link", icon=":material/link:"):
-        st.caption("Opens this view anywhere the app runs.")
-        base = (st.context.url or "").partition("?")[0]
-        st.code(f"{base}?{urlencode(st.query_params.to_dict())}", language=None, wrap_lines=True)
 
 
 def translation_line(trace: Trace, facts: list[str]) -> None:

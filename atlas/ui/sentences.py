@@ -13,6 +13,7 @@ from atlas.figures.heatmap import HeadMap, heatmap
 from atlas.trace import Trace, view
 from atlas.ui import bar
 from atlas.ui.chart import chart
+from atlas.ui.link import link_button
 from atlas.ui.markup import notice, show_facts, show_sentence, show_tint_legend, show_translation, tinted
 from atlas.ui.models import TimedTrace
 from atlas.ui.page import Page
@@ -68,7 +69,7 @@ def _text_area(state: ViewState) -> list[str]:
         st.button("Translate", type="primary", key="atlas.translate")
         bar.examples(state)
         bar.search_settings(state)
-        bar.link_box()
+        link_button()
     return lines
 
 

@@ -87,9 +87,9 @@ def offer(title: str, files: Sequence[File]) -> None:
     place = shelf()
     if place is None:
         return
-    with place:
+    with place, st.container(gap="xxsmall"):
         show_facts([title])
-        with st.container(horizontal=True, gap="small"):
+        with st.container(horizontal=True, gap="xsmall"):
             for label, name, mime, make in files:
                 st.download_button(
                     label, make, file_name=name, mime=mime, on_click="ignore", key=f"{_MENU}.{name}"

@@ -30,7 +30,7 @@ def downloads(state: ViewState, located: Located, head: HeadMap, grid: HeadGrid,
     kind, dark = KINDS[head.kind], is_dark()
     one = f"attention-{head.kind}-layer{state['layer']}-head{state['head']}"
     offer_figure(
-        f"{head.name} of {kind} as lines; weight and score of every cell",
+        f"Lines of {kind}, {head.name}; weight and score of every cell",
         one,
         partial(head_lines, head, threshold=state["threshold"], dark=dark),
         _numbers(one, lambda: located.view(state)),
