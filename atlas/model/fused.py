@@ -259,7 +259,8 @@ class FusedDecoder:
         keys, values = memory[:, :, :, : bias.shape[-1]].flatten(1, 2).unbind(0)
         if recorder is not None:
             for what, part in zip("kv", parts[1:], strict=True):
-                recorder(f"{name}.{what}", _by_row(part))
+                if recorder.wants(what):
+                    recorder(f"{name}.{what}", _by_row(part))
         return self._attend(parts[0], keys, values, bias, cache, recorder, name)
 
     def _attend(
@@ -279,7 +280,8 @@ class FusedDecoder:
         weights = scores.softmax(-1)
         if recorder is not None:
             own = name.endswith(".self")
-            recorder(f"{name}.q", _by_row(query) if own else query)
+            if recorder.wants("q"):
+                recorder(f"{name}.q", _by_row(query) if own else query)
             for what, tensor in (("scores", scores), ("weights", weights)):
                 if recorder.wants(what):
                     shaped = tensor.unflatten(0, (cache.sentences, -1))
