@@ -120,8 +120,9 @@ def head_bars(
         height: pixels; by default 70 a layer.
 
     Returns:
-        A figure whose first two traces have a bar for each layer, head and key, in this order (``customdata``:
-        the sum, layer and head), those of the highlighted head in the second; layer 1 is at the top.
+        A figure whose first two traces have a bar for each layer, head and key, in this order
+        (``customdata``: the sum, layer and head), those of the highlighted head in the second; layer 1 is at
+        the top.
 
     Raises:
         ValueError: see :func:`summed`.
