@@ -131,6 +131,8 @@ def _read_array(archive: zipfile.ZipFile, member: zipfile.ZipInfo, name: str) ->
             raise TraceError(f"{name} is not a NumPy array: {error}") from error
         if dtype.hasobject or dtype.kind not in "bifu":
             raise TraceError(f"{name} has type {dtype}; a trace holds numbers only")
+        if not all(type(size) is int for size in shape):
+            raise TraceError(f"{name} claims shape {shape}, which is no shape")
         count = 1
         for size in shape:
             count *= size

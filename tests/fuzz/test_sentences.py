@@ -29,7 +29,7 @@ def engine(tiny_bundle: Path) -> Engine:
 
 def one_line(error: Exception) -> None:
     message = str(error)
-    assert message and "\n" not in message and len(message) < 500
+    assert len(message.splitlines()) == 1 and len(message) < 500
 
 
 def sound(trace: Trace, sentence: str) -> None:

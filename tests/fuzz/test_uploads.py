@@ -58,7 +58,7 @@ def read(name: str, data: bytes) -> None:
         upload = read_upload(name, data)
     except FileProblem as problem:
         message = str(problem)
-        assert "\n" not in message.removeprefix(name) and len(message) < 500
+        assert len(message.splitlines()) == 1 and len(message) < 2_001
         return
     sound(upload)
     if upload.can_have_header:
