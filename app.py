@@ -16,10 +16,15 @@ else:
 
     from atlas.ui.security import SecurityHeaders, embedders
     from atlas.ui.serving import opened_browser
+    from atlas.ui.tabs import BoundedTabs
     from atlas.ui.uploads import BoundedUploads
 
     app = App(
         __file__,
-        middleware=[Middleware(SecurityHeaders, embed_in=embedders()), Middleware(BoundedUploads)],
+        middleware=[
+            Middleware(SecurityHeaders, embed_in=embedders()),
+            Middleware(BoundedTabs),
+            Middleware(BoundedUploads),
+        ],
         lifespan=opened_browser,
     )

@@ -114,6 +114,7 @@ POSITIONS = Limit("positions", 2**26, "numbers", "the position table of a bundle
 WORK = Limit("work", 3, "requests", "of one tab, at work or waiting for one model", "app")
 QUEUE = Limit("queue", 32, "requests", "that wait for one model", "app")
 WAIT = Limit("wait", 120, "seconds", "that a request waits for a model", "app")
+TABS = Limit("tabs", 200, "tabs", "open at once", "app")
 JOBS = Limit("jobs", 8, "files", "that are translated at once", "app")
 CACHE = Limit("cache", 512 * 2**20, "bytes", "results kept for all visitors, of each kind", "app")
 MODELS = Limit("models", 6, "models", "kept in memory", "app")
