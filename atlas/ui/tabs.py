@@ -12,8 +12,7 @@ _TRY_AGAIN_LATER = 1013
 
 
 class BoundedTabs:
-    """ASGI middleware that lets ``limits.TABS`` web sockets in. Whoever comes then gets one line instead of the
-    page.
+    """ASGI middleware that lets ``limits.TABS`` web sockets in. Whoever comes then gets one line for a page.
 
     Args:
         app: the application inside.
