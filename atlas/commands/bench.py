@@ -7,7 +7,14 @@ from typing import Annotated
 
 import typer
 
-from atlas.commands import bench_ancestors, bench_decoding, bench_recording, bench_start, bench_training
+from atlas.commands import (
+    bench_ancestors,
+    bench_decoding,
+    bench_recording,
+    bench_screen,
+    bench_start,
+    bench_training,
+)
 from atlas.commands.group import OneLineErrors
 from atlas.commands.output import say
 
@@ -48,3 +55,4 @@ app.command("ancestors")(bench_ancestors.run)
 app.command("recording")(bench_recording.run)
 app.command("start")(bench_start.run)
 app.command("training")(bench_training.run)
+app.command("screen")(bench_screen.run)
