@@ -66,3 +66,10 @@ def no_bundles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def html_of(test: AppTest) -> str:
     """Everything the page shows as HTML."""
     return "\n".join(element.proto.body for element in test.get("html"))
+
+
+def component(test: AppTest, name: str) -> str:
+    """The data, as JSON, of the one component of ours on the page that is called so."""
+    found = [one.proto for one in test.get("bidi_component") if one.proto.component_name.endswith(f".{name}")]
+    assert len(found) == 1, (name, [one.proto.component_name for one in test.get("bidi_component")])
+    return str(found[0].json)

@@ -17,7 +17,7 @@ from atlas.checkpoint import Bundle, save_bundle
 from atlas.text.tokenizer import Tokenizer
 from atlas.ui.architecture import depth
 from atlas.ui.tables import millions, short
-from tests.app.conftest import html_of, open_page
+from tests.app.conftest import component, html_of, open_page
 from tests.conftest import tiny_model
 
 Open = Callable[..., AppTest]
@@ -48,7 +48,7 @@ def open_architecture(models: Path, monkeypatch: pytest.MonkeyPatch) -> Open:
 
 
 def picture(test: AppTest) -> dict:
-    return json.loads(test.get("bidi_component")[0].proto.json)["drawing"]
+    return json.loads(component(test, "architecture"))["drawing"]
 
 
 def figures(test: AppTest) -> list[dict]:

@@ -17,7 +17,7 @@ from atlas.engine import Engine
 from atlas.figures.fates import percent
 from atlas.trace import Fate, Trace
 from atlas.ui.search_state import SEARCH_KEYS
-from tests.app.conftest import html_of, open_page
+from tests.app.conftest import component, html_of, open_page
 from tests.traces import HTML_LIKE, make_trace
 
 SENTENCE = "She was too tired to cross the street."
@@ -44,7 +44,7 @@ def open_search(**query: str) -> AppTest:
 
 def tree_of(test: AppTest) -> dict[str, Any]:
     """The data of the tree component."""
-    data: dict[str, Any] = json.loads(test.get("bidi_component")[0].proto.json)
+    data: dict[str, Any] = json.loads(component(test, "search_tree"))
     return data
 
 

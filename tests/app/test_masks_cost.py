@@ -17,7 +17,7 @@ from atlas.checkpoint import Bundle, load_bundle, save_bundle
 from atlas.measurements import save_measurement
 from atlas.text.tokenizer import Tokenizer
 from atlas.ui.cost.view import PARTS
-from tests.app.conftest import html_of, open_page
+from tests.app.conftest import component, html_of, open_page
 from tests.conftest import tiny_model
 
 Open = Callable[..., AppTest]
@@ -181,7 +181,7 @@ def test_passes_follow_the_prompt_and_the_step(open_cost: Open) -> None:
     assert rows[:2] == ["prefill", "decode 1"]
     assert "5 tokens so far · 5 × 2 × 2 layers = 20 vectors of 128 numbers" in html_of(test)
     assert "14 tokens so far" in html_of(test)  # 2 + 3 + 4 + 5
-    walk = json.loads(test.get("bidi_component")[0].proto.json)
+    walk = json.loads(component(test, "stepper"))
     assert walk["step"] == 3 and walk["labels"][0] == "prefill: 2 tokens in one pass"
     test.slider(key="atlas.widget.masks_cost.cache_prompt").set_value(4).run()
     assert test.query_params["cache_prompt"] == "4"
@@ -190,7 +190,7 @@ def test_passes_follow_the_prompt_and_the_step(open_cost: Open) -> None:
 
 def test_a_step_beyond_the_last_is_the_last(open_cost: Open) -> None:
     test = open_cost(cost="cache", cache_prompt="2", cache_step="1999")
-    walk = json.loads(test.get("bidi_component")[0].proto.json)
+    walk = json.loads(component(test, "stepper"))
     assert walk["step"] == len(walk["labels"]) - 1
 
 

@@ -218,4 +218,6 @@ def test_a_page_link_carries_the_sentence_and_the_search(open_app: OpenApp) -> N
 
 def test_the_link_is_the_address_of_the_view(open_app: OpenApp) -> None:
     test = open_app("positions", text="A cat & a dog.")
-    assert any("text=A+cat+%26+a+dog." in block.value for block in test.code)
+    assert test.query_params["text"] == "A cat & a dog."
+    names = [item.proto.component_name for item in test.get("bidi_component")]
+    assert "attention_atlas.copy_link" in names, "it copies what stands in the address bar"

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-import io
-from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlparse
 
-import numpy as np
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from atlas.figures import style
-from atlas.trace import Trace
 from tests.browser.conftest import Visitor
 from tests.browser.drive import Visit
 from tests.traces import REPEATED
@@ -261,33 +256,3 @@ def test_a_head_pinned_beside_itself_and_then_beside_another_sentence(visitor: V
     visit.wait()
     page.get_by_role("button", name="Unpin").click()
     expect(page.locator("div.lines")).to_have_count(1)
-
-
-def test_numbers_and_the_trace_can_be_taken_away(visitor: Visitor, tmp_path: Path) -> None:
-    visit = look(visitor, kind="cross", layer="2", head="2", **SMALL)
-    page = visit.page
-    page.get_by_role("button", name="Download", exact=True).click()
-    with page.expect_download() as wanted:
-        page.get_by_role("button", name="CSV, this head").click()
-    assert wanted.value.suggested_filename == "attention-cross-layer2-head2.csv"
-    table = list(csv.DictReader(io.StringIO(Path(wanted.value.path()).read_text(encoding="utf-8"))))
-    with page.expect_download() as wanted:
-        page.get_by_role("button", name="Trace (.npz)").click()
-    wanted.value.save_as(tmp_path / "trace.npz")
-    trace = Trace.load(tmp_path / "trace.npz")
-    np.testing.assert_array_equal(
-        [np.float32(row["weight"]) for row in table], trace.path().cross[1, 1].ravel()
-    )
-    assert [row["key"] for row in table[: len(trace.source_tokens)]] == words(page, "key").locator(
-        ".label"
-    ).all_text_contents()
-
-
-def test_a_picture_can_be_taken_away(visitor: Visitor) -> None:
-    pytest.importorskip("kaleido")
-    page = look(visitor, **SMALL).page
-    page.get_by_role("button", name="Download", exact=True).click()
-    with page.expect_download(timeout=120_000) as wanted:
-        page.get_by_role("button", name="SVG, heatmap").click()
-    assert wanted.value.suggested_filename == "attention-encoder-layer1-head1.svg"
-    assert Path(wanted.value.path()).read_text(encoding="utf-8").startswith("<svg")
