@@ -158,7 +158,7 @@ class Lines {
     number.setAttribute("text-anchor", query ? "start" : "end");
     const empty = query && this.data.empty.includes(row);
     shape("title", {}, group).textContent = empty ? `${label}: empty, all its weight was on hidden tokens` : label;
-    group.setAttribute("aria-label", `${side} ${label}. ${this.told(side, row)}`);
+    group.setAttribute("aria-label", `${side} ${label}`);
     group.addEventListener("keydown", (event) => this.key(event, side, row));
     group.addEventListener("focus", () => this.reach(side, row, false));
     for (const event of ["pointerenter", "focus"]) group.addEventListener(event, () => this.light(side, row));
@@ -184,7 +184,8 @@ class Lines {
     const query = side === "query";
     const others = query ? this.data.keys : this.data.queries;
     const weights = others.map((label, other) => [query ? this.weight(row, other) : this.weight(other, row), label]);
-    const most = weights.sort((one, other) => other[0] - one[0]).slice(0, SPOKEN);
+    const sent = weights.filter(([weight]) => weight > 0);
+    const most = sent.sort((one, other) => other[0] - one[0]).slice(0, SPOKEN);
     const list = most.map(([weight, label]) => `${label} ${weight.toFixed(2)}`).join(", ");
     return `${query ? "Most weight on" : "Most weight from"}: ${list}`;
   }
@@ -211,9 +212,11 @@ class Lines {
     const words = this.words[side];
     if (!words.length) return;
     this.at = [side, Math.min(Math.max(row, 0), words.length - 1)];
-    for (const word of Object.values(this.words).flat()) word.setAttribute("tabindex", "-1");
+    this.stop?.setAttribute("tabindex", "-1");
     const word = words[this.at[1]];
+    this.stop = word;
     word.setAttribute("tabindex", "0");
+    word.setAttribute("aria-description", this.told(...this.at));
     if (focus) word.focus({ preventScroll: true });
   }
 

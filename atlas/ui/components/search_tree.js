@@ -24,6 +24,8 @@ class TreeView extends TreePicture {
     this.svg.addEventListener("blur", () => this.hover(-1));
     this.onKey = (event) => this.walk(event);
     window.addEventListener("keydown", this.onKey);
+    this.onLeaving = () => clearTimeout(this.sending);
+    window.addEventListener("atlas:leaving", this.onLeaving);
   }
 
   /** A key on the page outside the picture: a step; at either end it keeps its ordinary meaning. */
@@ -38,6 +40,7 @@ class TreeView extends TreePicture {
 
   destroy() {
     window.removeEventListener("keydown", this.onKey);
+    window.removeEventListener("atlas:leaving", this.onLeaving);
     clearInterval(this.timer);
     clearTimeout(this.sending);
     this.observer.disconnect();
@@ -126,6 +129,7 @@ class TreeView extends TreePicture {
     else if (next[event.key] >= 0) {
       if (this.tree.column[next[event.key]] > this.step) this.goTo(this.step + 1);
       this.hover(next[event.key]);
+      this.spoken.textContent = this.tree.hover[this.hovered]; // a screen reader follows the keys, not the pointer
     }
     event.preventDefault();
     event.stopPropagation();

@@ -23,7 +23,7 @@ function unit() {
 class TreePicture {
   constructor(root) {
     this.root = root;
-    for (const part of ["back", "count", "next", "slider", "play", "zoom", "caption", "leader", "stage", "tip", "legend"]) {
+    for (const part of ["back", "count", "next", "slider", "play", "zoom", "caption", "leader", "stage", "tip", "spoken", "legend"]) {
       this[part] = root.querySelector(`[data-part="${part}"]`);
     }
     this.svg = root.querySelector("svg");
@@ -37,7 +37,7 @@ class TreePicture {
     svg.replaceChildren();
     this.hovered = -1;
     this.tip.hidden = true;
-    svg.setAttribute("aria-label", tree.summary);
+    svg.setAttribute("aria-label", `${tree.summary} Arrow keys walk over the nodes, Enter chooses one.`);
     tree.fates.forEach((name) => this.root.style.setProperty(`--${name}`, tree.colours[name]));
     this.band = make("rect", { class: "band" }, svg);
     this.camera = make("g", { class: "camera" }, svg);
