@@ -112,8 +112,8 @@ class HeadMap:
 
 
 def _hover(head: HeadMap) -> str:
-    score = "<br>score before softmax %{customdata[1]:.3f}" if head.scores is not None else ""
-    rank = f"rank %{{customdata[0]:d}} of {len(head.keys)}"
+    score = "<br>score before softmax %{customdata:.3f}" if head.scores is not None else ""
+    rank = f"rank %{{text}} of {len(head.keys)}"
     return f"<b>%{{y}} → %{{x}}</b><br>weight %{{z:.4f}}{score}<br>{rank}<extra></extra>"
 
 
@@ -171,14 +171,16 @@ def heatmap(
         A figure whose first trace holds all weights in ``z``.
     """
     rows, columns = head.weights.shape
-    layers = [head.ranks.astype(np.float32)]
+    scores = None
     if head.scores is not None:
-        layers.append(np.where(np.isfinite(head.scores), head.scores, np.nan).astype(np.float32))
+        scores = np.where(np.isfinite(head.scores), head.scores, np.nan).astype(np.float32)
     end = top if top is not None else head.peak
     figure = go.Figure(
         go.Heatmap(
             z=head.weights.astype(np.float32),
-            customdata=np.stack(layers, axis=-1),
+            # Two flat arrays: of one with a last axis the browser would make an array for each cell.
+            text=head.ranks.astype(np.uint16),
+            customdata=scores,
             zmin=0.0,
             zmax=end if end > 0 else 1.0,
             meta=WEIGHTS,

@@ -117,15 +117,14 @@ def test_swapped_labels_are_refused() -> None:
 def test_ranks_count_from_the_largest_and_ties_share() -> None:
     head = HeadMap(np.array([[0.1, 0.5, 0.2, 0.2]], np.float32), ("q",), ("a", "b", "c", "d"))
     assert head.ranks.tolist() == [[4, 1, 2, 2]]
-    shown = heatmap(head).data[0].customdata
-    assert shown[..., 0].tolist() == [[4, 1, 2, 2]]
+    assert heatmap(head).data[0].text.tolist() == [[4, 1, 2, 2]]
 
 
 def test_hover_tells_weight_score_and_rank() -> None:
     head = make_map(numbers(3), numbers(4))
     trace = heatmap(head).data[0]
     assert all(part in trace.hovertemplate for part in ("weight", "score before softmax", "rank", "of 4"))
-    np.testing.assert_array_equal(trace.customdata[..., 1], head.scores)
+    np.testing.assert_array_equal(trace.customdata, head.scores)
     without = heatmap(HeadMap(head.weights, head.queries, head.keys)).data[0]
     assert "score" not in without.hovertemplate
 
@@ -253,7 +252,7 @@ def test_of_many_tokens_every_cell_still_has_both_labels() -> None:
     head = make_map(numbers(41, "q"), numbers(50, "k"))
     figure = heatmap(head)
     cells = figure.data[0]
-    assert (cells.xaxis, cells.yaxis) == ("x2", "y2") and cells.text is None
+    assert (cells.xaxis, cells.yaxis) == ("x2", "y2") and cells.text.dtype == np.uint16, "ranks alone"
     assert figure.layout.xaxis2.ticktext == head.keys and figure.layout.yaxis2.ticktext == head.queries
     assert figure.layout.xaxis2.matches == "x" and figure.layout.yaxis2.range == figure.layout.yaxis.range
     assert len(figure.layout.xaxis.ticktext) < len(head.keys), "not every tick is drawn"
