@@ -48,7 +48,7 @@ def check(
                 for complaint in complaints:
                     tell(f"{path.name}, line {stop.line}: stop {number}, {stop.page}: {complaint}")
         if problems == before:
-            say(f"{path.name}: {tour.title}: {len(tour.stops)} stops, nothing wrong")
+            say(f"{path.name}: {tour.title}: {_stops(len(tour.stops))}, nothing wrong")
     if problems:
         raise typer.Exit(WRONG_INPUT)
 
@@ -63,19 +63,22 @@ def list_tours(
     tours = find_tours()
     for trouble in tours.troubles:
         tell(trouble)
-    found = []
+    found: list[dict[str, object]] = []
+    lines: list[str] = []
     for name, path in tours.files.items():
         try:
             tour = tours.load(name)
         except AtlasError as error:
             tell(error)
             continue
-        found.append({"name": name, "title": tour.title, "stops": len(tour.stops), "file": str(path)})
+        stops = len(tour.stops)
+        found.append({"name": name, "title": tour.title, "stops": stops, "file": str(path)})
+        lines.append(f"{name}: {tour.title} ({_stops(stops)}), {path}")
     if as_json:
         say_json({"tours": found})
         return
-    for one in found:
-        say(f"{one['name']}: {one['title']} ({one['stops']} stops), {one['file']}")
+    for line in lines:
+        say(line)
 
 
 @app.command("new")
@@ -93,3 +96,7 @@ def new(file: Annotated[Path, typer.Argument(help="Where to write it, such as my
     except OSError as error:
         raise AtlasError(f"{file}: {error.strerror or error}") from None
     say(f"{file}: play it with: atlas app --tour {file}")
+
+
+def _stops(count: int) -> str:
+    return f"{count} stop{'' if count == 1 else 's'}"

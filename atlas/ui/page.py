@@ -192,7 +192,7 @@ def open_page(
     ensure_navigation()
     bundles = find_bundles()
     models, tours = list(bundles), tours_here()
-    follow_tour(tours, models)
+    follow_tour(name, tours, models)
     state = ViewState(name, (*shared_keys(models, tours.names), *own_keys(name)))
     saved = open_saved() if needs == "trace" else None
     with st.sidebar:

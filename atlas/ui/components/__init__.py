@@ -11,9 +11,10 @@ from collections.abc import Callable
 from importlib import resources
 from typing import Any
 
-import streamlit as st
 from streamlit.components.v2 import component
 from streamlit.components.v2.types import ComponentRenderer
+
+from atlas.ui.components.told import told
 
 
 def _register(name: str) -> ComponentRenderer:
@@ -29,11 +30,6 @@ _mosaic = _register("mosaic")
 _lines = _register("lines")
 
 
-def _told(key: str, trigger: str) -> Any:
-    """The value that the component mounted under ``key`` has just triggered, or None."""
-    return st.session_state[key].get(trigger)
-
-
 def heads_canvas(payload: dict[str, Any], *, key: str, on_choose: Callable[[int, int], None]) -> None:
     """All heads at a glance; a click or an arrow key chooses one.
 
@@ -44,7 +40,7 @@ def heads_canvas(payload: dict[str, Any], *, key: str, on_choose: Callable[[int,
     """
 
     def chosen() -> None:
-        value = _told(key, "choose")
+        value = told(key, "choose")
         if value is not None:
             on_choose(int(value[0]), int(value[1]))
 
@@ -68,12 +64,12 @@ def head_lines_view(
     """
 
     def chosen() -> None:
-        value = _told(key, "choose")
+        value = told(key, "choose")
         if value is not None:
             on_choose(int(value))
 
     def moved() -> None:
-        value = _told(key, "threshold")
+        value = told(key, "threshold")
         if value is not None:
             on_threshold(min(max(float(value), 0.0), 1.0))
 

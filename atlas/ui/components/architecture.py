@@ -11,6 +11,8 @@ from typing import Any
 
 import streamlit as st
 
+from atlas.ui.components.told import told
+
 _FILES = resources.files(__package__)
 
 
@@ -37,7 +39,7 @@ def architecture(drawing: dict[str, Any], *, on_choose: Callable[[str], None], k
     """
 
     def chosen() -> None:
-        name = st.session_state[key].get("chosen")
+        name = told(key, "chosen")
         if name is not None:
             on_choose(str(name))
 

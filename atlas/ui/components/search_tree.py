@@ -17,6 +17,8 @@ from typing import Any
 
 import streamlit as st
 
+from atlas.ui.components.told import told
+
 _FILES = resources.files(__package__)
 
 
@@ -56,7 +58,7 @@ def search_tree(
     """
 
     def changed() -> None:
-        view = st.session_state[key].view
+        view = told(key, "view")
         if view is not None:
             on_view(TreeView(tuple(int(token) for token in view["node"]), int(view["step"])))
 

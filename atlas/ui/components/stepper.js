@@ -38,6 +38,8 @@ class Stepper {
     this.slider.addEventListener("input", () => this.go(Number(this.slider.value)));
     this.onKey = (event) => this.key(event);
     window.addEventListener("keydown", this.onKey);
+    this.onLeaving = () => clearTimeout(this.telling);
+    window.addEventListener("atlas:leaving", this.onLeaving);
     this.pen = document.createElement("canvas").getContext("2d");
     this.watcher = new ResizeObserver(() => this.placeMarks());
     this.watcher.observe(root);
@@ -126,6 +128,7 @@ class Stepper {
   remove() {
     clearTimeout(this.telling);
     window.removeEventListener("keydown", this.onKey);
+    window.removeEventListener("atlas:leaving", this.onLeaving);
     this.watcher.disconnect();
   }
 }

@@ -12,6 +12,8 @@ from importlib import resources
 
 import streamlit as st
 
+from atlas.ui.components.told import told
+
 _FILES = resources.files(__package__)
 
 
@@ -46,8 +48,8 @@ def stepper(labels: Sequence[str], *, step: int, on_step: Callable[[int], None],
         raise ValueError(f"step {step} of {len(labels)} named steps")
 
     def moved() -> None:
-        told = st.session_state[key].get("step")
-        if told is not None:
-            on_step(min(max(int(told), 0), len(labels) - 1))
+        step = told(key, "step")
+        if step is not None:
+            on_step(min(max(int(step), 0), len(labels) - 1))
 
     _mount(key=key, data={"labels": list(labels), "step": step}, on_step_change=moved)

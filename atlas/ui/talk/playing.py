@@ -55,25 +55,34 @@ def ask_for(name: str, stop: int, *, talk: bool) -> None:
     st.session_state[_ASKED] = (name, stop, talk)
 
 
-def follow_tour(tours: Tours, models: Sequence[str]) -> None:
+def follow_tour(page: str, tours: Tours, models: Sequence[str]) -> None:
     """Go to the stop that was asked for, by a key, a button, or an address that names a tour and no view.
 
+    What was asked for is kept until its page runs: a message of the browser that comes in between, such as a
+    step that has just settled, runs the old page once more.
+
     Args:
+        page: the name of the page that runs.
         tours: that can be played.
         models: the names of the models that can be chosen.
     """
-    asked = st.session_state.pop(_ASKED, None) or _asked_by_address(tours)
+    asked = st.session_state.get(_ASKED) or _asked_by_address(tours)
     if asked is None:
         return
     name, number, talk = asked
     try:
         tour = tours.load(name)
-    except AtlasError:
-        return  # said where the strip would be, on whichever page this is
-    close_saved()
-    leave_page()
+    except (KeyError, AtlasError):
+        st.session_state.pop(_ASKED, None)
+        return  # the strip or the address says why
     stop = tour.stops[number - 1] if number <= len(tour.stops) else tour.stops[0]
     query = stop_address(stop, models, tour=name, number=number, talk=talk)
+    if page == stop.page and st.query_params.to_dict() == query:
+        st.session_state.pop(_ASKED, None)
+        leave_page()
+        return
+    st.session_state[_ASKED] = asked
+    close_saved()
     st.switch_page(entry(stop.page).path, query_params=query)
 
 

@@ -9,6 +9,7 @@
  * trigger "go": the stop to show. trigger "leave": true. trigger "size": of the type, as a multiple of 16 pixels.
  */
 
+const PATIENCE_MS = 2000;
 const ASK_AGAIN_MS = 500; // what is told while a page is drawn can be lost
 
 const kept = (globalThis.atlasTalk ??= { notes: true });
@@ -58,7 +59,7 @@ class Strip {
   update(data, setTriggerValue) {
     this.data = data;
     this.send = setTriggerValue;
-    this.waiting = false;
+    this.patience = 0; // until when the server is not asked for the same stop again
     this.said.textContent = data.said;
     this.note.textContent = data.note;
     this.tour.hidden = !data.stops;
@@ -95,12 +96,14 @@ class Strip {
     event.preventDefault();
   }
 
-  /** Another stop. While the server prepares one, no further one is asked for: two quick clicks skip nothing. */
+  /** Another stop, counted from the one that is shown: two quick clicks ask for the same one and skip nothing. */
   go(move) {
     const stop = this.data.stop + move;
-    if (this.waiting) return true;
     if (stop < 1 || stop > this.data.stops) return false;
-    this.waiting = true;
+    if (performance.now() < this.patience) return true;
+    this.patience = performance.now() + PATIENCE_MS;
+    clearTimeout(this.telling);
+    window.dispatchEvent(new Event("atlas:leaving")); // what a walk would still tell is of no use any more
     this.place.textContent = `${stop} of ${this.data.stops}`;
     document.querySelector('[data-testid="stMain"]')?.scrollTo(0, 0);
     this.send("go", stop);

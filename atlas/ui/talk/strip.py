@@ -12,6 +12,8 @@ from importlib import resources
 
 import streamlit as st
 
+from atlas.ui.components.told import told
+
 _FILES = resources.files(__package__)
 _COMPONENTS = resources.files("atlas.ui.components")
 _KEY = "atlas.talk.strip"
@@ -54,36 +56,36 @@ def type_size() -> float:
     return float(st.session_state.get(_SIZE, _USUAL))
 
 
-def strip(told: Told, *, on_go: Callable[[int], None], on_leave: Callable[[], None]) -> None:
+def strip(view: Told, *, on_go: Callable[[int], None], on_leave: Callable[[], None]) -> None:
     """Show the strip, and in talk mode take away what surrounds the pictures.
 
     Args:
-        told: what it says.
+        view: what it says.
         on_go: called with the stop that was asked for, before the page runs again.
         on_leave: called when talk mode, or the tour, is to end.
     """
 
     def go() -> None:
-        stop = st.session_state[_KEY].get("go")
+        stop = told(_KEY, "go")
         if stop is not None:
-            on_go(min(max(int(stop), 1), told.stops))
+            on_go(min(max(int(stop), 1), view.stops))
 
     def leave() -> None:
-        if st.session_state[_KEY].get("leave"):
+        if told(_KEY, "leave"):
             on_leave()
 
     def resize() -> None:
-        size = st.session_state[_KEY].get("size")
+        size = told(_KEY, "size")
         if size is not None:
             st.session_state[_SIZE] = min(max(float(size), _LEAST), _MOST)
 
-    st.html(f"<style>{_STAGE if told.talk else _ROOM}</style>")
+    st.html(f"<style>{_STAGE if view.talk else _ROOM}</style>")
     data = {
-        "talk": told.talk,
-        "said": told.said,
-        "note": told.note,
-        "stop": told.stop,
-        "stops": told.stops,
+        "talk": view.talk,
+        "said": view.said,
+        "note": view.note,
+        "stop": view.stop,
+        "stops": view.stops,
         "size": type_size(),
     }
     _mount(key=_KEY, data=data, on_go_change=go, on_leave_change=leave, on_size_change=resize)

@@ -15,6 +15,7 @@ import streamlit as st
 from atlas.analysis.ablation import HeadChange, Kind
 from atlas.figures.heatmap import KINDS
 from atlas.figures.style import COLOURS
+from atlas.ui.components.told import told
 
 _FILES = resources.files(__package__)
 _mount = st.components.v2.component(
@@ -73,8 +74,9 @@ def head_switches(
     """
 
     def switched() -> None:
-        told = st.session_state[key].get("switch")
-        if told is not None:
-            on_switch(told[0], int(told[1]), None if told[2] is None else int(told[2]))
+        switch = told(key, "switch")
+        if switch is not None:
+            kind, layer, head = switch
+            on_switch(kind, int(layer), None if head is None else int(head))
 
     _mount(key=key, data=data, on_switch_change=switched)
