@@ -6,7 +6,13 @@ from atlas.figures.attention import as_map
 from atlas.figures.style import legend_html
 from atlas.ui.attention import panels
 from atlas.ui.attention.choice import kinds_of, settle
-from atlas.ui.attention.controls import hypothesis_control, pin_control, special_control, view_controls
+from atlas.ui.attention.controls import (
+    hypothesis_control,
+    pin_control,
+    query_words,
+    special_control,
+    view_controls,
+)
 from atlas.ui.attention.downloads import downloads
 from atlas.ui.page import open_page
 from atlas.ui.talk.mode import shown_scale
@@ -37,14 +43,16 @@ st.html(legend_html("query", "key", state["kind"]))
 left, right = st.columns([0.56, 0.44], gap="medium")
 with left:
     panels.all_heads(state, grid, column)
-if not state["pin"]:
-    with left:
-        chosen = panels.attended(state, head, grid, column)
+beside = right if state["pin"] else left
+with beside:
+    chosen = query_words(state, head)
+# The head that was clicked comes first: the browser draws what has arrived while the rest is on its way.
+if state["pin"]:
+    panels.comparison(page, located, head, top, view.note, chosen)
+else:
     with right:
         st.subheader(head.name, anchor=False)
         panels.one_head(state, head, key="attention.now", top=top, note=view.note, chosen=chosen)
-else:
-    with right:
-        chosen = panels.attended(state, head, grid, column)
-    panels.comparison(page, located, head, top, view.note, chosen)
+with beside:
+    panels.attended(state, head, grid, column, chosen)
 panels.maths()

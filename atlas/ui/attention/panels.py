@@ -14,7 +14,7 @@ from atlas.figures.heatmap import KINDS, HeadMap, heatmap
 from atlas.figures.lines import lines_payload
 from atlas.figures.mosaic import SCALES, HeadGrid, mosaic_payload
 from atlas.ui.attention.choice import Located, describe, locate, read_choice, setter
-from atlas.ui.attention.controls import choose_head, query_words, toggle_word
+from atlas.ui.attention.controls import choose_head, toggle_word
 from atlas.ui.chart import chart
 from atlas.ui.components import head_lines_view, heads_canvas
 from atlas.ui.markup import show_sentence
@@ -76,18 +76,19 @@ def one_head(
     st.caption(f"{note} Colour ends at {top:.2f}. Hover a cell for its numbers.")
 
 
-def attended(state: ViewState, head: HeadMap, grid: HeadGrid, column: int) -> list[int]:
+def attended(state: ViewState, head: HeadMap, grid: HeadGrid, column: int, chosen: list[int]) -> None:
     """What selected words attend to in this head, in all heads together and in each of them.
 
-    With none selected, it is what all words together attend to.
-
-    Returns:
-        The selected rows, 0-based.
+    Args:
+        state: of the page.
+        head: the chosen one.
+        grid: all heads of its kind.
+        column: 0-based place of the chosen head in the grid.
+        chosen: the selected rows, 0-based; with none, it is what all words together attend to.
     """
-    chosen = query_words(state, head)
     rows = chosen or list(range(len(head.queries)))
     if not rows:
-        return chosen
+        return
     words = ", ".join(head.queries[row] for row in chosen) or "all"
     dark, here = is_dark(), (state["layer"] - 1, column)
     chart(
@@ -105,7 +106,6 @@ def attended(state: ViewState, head: HeadMap, grid: HeadGrid, column: int) -> li
         f"Weights are summed over {summed} queries, so the bars of one head add up to {len(rows)} "
         "(less where a row is empty)."
     )
-    return chosen
 
 
 def comparison(page: Page, now: Located, head: HeadMap, top: float, note: str, chosen: list[int]) -> None:
