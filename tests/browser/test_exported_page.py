@@ -11,6 +11,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from atlas.figures.attention import head_grid, head_map
+from atlas.figures.page.content import page_arrays
 from atlas.figures.page.document import trace_page
 from atlas.trace import Trace
 from tests.browser.conftest import new_context
@@ -115,6 +116,26 @@ def test_words_and_cells_answer_the_pointer(opened: OpenFile) -> None:
     expect(hover).to_contain_text(f"{head.queries[1]} → {head.keys[3]}")
     expect(hover).to_contain_text(f"weight {head.weights[1, 3]:.4f}")
     expect(hover).to_contain_text(f"rank {head.ranks[1, 3]} of {columns}")
+
+
+def test_of_a_large_map_the_strongest_lines_are_drawn(opened: OpenFile) -> None:
+    trace = make_trace(" ".join([REPEATED] * 9), "le chat", layers=(1, 1), heads=1)
+    page = opened(trace, heatmap=False)
+    page.get_by_role("radio", name="encoder self-attention").check()
+    weights = np.sort(head_map(trace, "encoder", layer=0, head=0).weights.ravel())[::-1]
+    assert weights.size > 4096
+    held = np.count_nonzero(page_arrays(trace)["encoder"])
+    page.locator("#lines input[type=range]").evaluate(
+        "(slider) => { slider.value = '0'; slider.dispatchEvent(new Event('input')); "
+        "slider.dispatchEvent(new Event('change')); }"
+    )
+    expect(page.locator("#lines line")).to_have_count(4096)
+    expect(page.locator("#lines .behind")).to_contain_text(f"{held - 4096:,}")
+    drawn = page.locator("#lines line").evaluate_all(
+        "(all) => all.map((line) => line.getAttribute('stroke-width'))"
+    )
+    assert min(map(float, drawn)) == pytest.approx(0.75 + 3.25 * weights[4095], abs=0.006)
+    page.locator("#overview #tile-0-0").hover(position={"x": 9, "y": 9})
 
 
 def test_the_tree_replays_and_leads_to_the_attention_of_any_node(opened: OpenFile) -> None:

@@ -8,6 +8,7 @@
 
 const ESCAPES = { "&": "&amp;", "<": "&lt;", ">": "&gt;", $: "&#36;", "\n": "⏎", "\r": "␍", "\t": "⇥" };
 const SUMMARIES = ["mean", "max"];
+const MOST_LINES = 4096; // of a larger map so many lines are drawn, the strongest
 const FEW = 40; // so many tokens a side keep gaps between cells and a label each
 
 const part = (id) => document.getElementById(id);
@@ -96,6 +97,8 @@ class Maps {
       shades: base64(shades),
       shape: [this.layers, this.columns.length, this.queries.length, this.keys.length],
       columns: this.columns,
+      queries: this.queries,
+      keys: this.keys,
       tips: every.map((row) => row.map(([layer, column]) => this.strongest(layer, column))),
       chosen,
       label: `all heads of ${this.kind.title}; ${this.kind.scales[scale]}`,
@@ -255,7 +258,7 @@ class Page {
     const name = maps.name(layer, column);
     part("head").textContent = name;
     const payload = {
-      weights: base64(new Uint8Array(littleEndian(maps.tile(layer, column)))),
+      ...strongest(maps.tile(layer, column), this.threshold),
       queries: maps.queries,
       keys: maps.keys,
       empty: [],
@@ -266,8 +269,10 @@ class Page {
       colours: { query: this.run.data.colours.query, key: this.run.data.colours.key, line: kind.colour },
     };
     this.lines(payload, (message, value) => {
-      if (message === "threshold") this.threshold = value;
-      else {
+      if (message === "threshold") {
+        this.threshold = value;
+        this.showHead(); // of a large map other lines are sent
+      } else {
         const words = new Set(this.words);
         if (!words.delete(value)) words.add(value);
         this.words = [...words];
@@ -292,10 +297,23 @@ class Page {
   }
 }
 
-function littleEndian(values) {
+/** Numbers as base64 of four little-endian bytes each. */
+function packed(values, set) {
   const view = new DataView(new ArrayBuffer(4 * values.length));
-  values.forEach((value, place) => view.setFloat32(4 * place, value, true));
-  return view.buffer;
+  values.forEach((value, place) => view[set](4 * place, value, true));
+  return base64(new Uint8Array(view.buffer));
+}
+
+/** The weights that the lines draw, as atlas.figures.lines.lines_payload sends them: of a large map the strongest. */
+function strongest(tile, threshold) {
+  if (tile.length <= MOST_LINES) return { weights: packed(tile, "setFloat32"), cells: null, left_out: 0 };
+  const places = [...tile.keys()].filter((place) => tile[place] > 0 && tile[place] >= threshold);
+  const sent = places.sort((one, other) => tile[other] - tile[one]).slice(0, MOST_LINES);
+  return {
+    weights: packed(sent.map((place) => tile[place]), "setFloat32"),
+    cells: packed(sent, "setUint32"),
+    left_out: tile.reduce((count, weight) => count + (weight > 0), 0) - sent.length,
+  };
 }
 
 function axis(labels, more) {
