@@ -447,6 +447,15 @@ def test_app_serves_the_application(monkeypatch, tiny_bundle):
     assert os.environ["ATLAS_CHECKPOINTS"] == str(tiny_bundle.resolve())
 
 
+def test_a_wrong_setting_of_the_server_is_one_line(monkeypatch):
+    assert "cannot embed the app" in refused("app", "--headless", "--embed-in", "example.org")
+    monkeypatch.setenv("ATLAS_EMBED_IN", "*")
+    assert "'*' cannot embed the app" in refused("app", "--headless")
+    monkeypatch.delenv("ATLAS_EMBED_IN")
+    monkeypatch.setenv("ATLAS_LIMITS", "rows=many")
+    assert "ATLAS_LIMITS: 'rows=many' is not NAME=NUMBER" in refused("app", "--headless")
+
+
 def test_a_taken_port_is_one_line():
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))

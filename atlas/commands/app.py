@@ -10,10 +10,11 @@ from typing import Annotated
 import typer
 
 import atlas
+from atlas import limits
 from atlas.bundles import ENVIRONMENT
 from atlas.commands.output import tell
 from atlas.errors import AtlasError
-from atlas.ui.security import EMBEDDERS, check_origin
+from atlas.ui.security import EMBEDDERS, check_origin, embedders
 from atlas.ui.talk.library import ENVIRONMENT as TOURS
 from atlas.ui.talk.library import load_tour, tour_name
 
@@ -87,6 +88,8 @@ def run(
         os.environ[ENVIRONMENT] = str(checkpoint.resolve())
     if embed_in:
         os.environ[EMBEDDERS] = " ".join(map(check_origin, embed_in))
+    embedders()
+    limits.overrides(os.environ.get(limits.ENVIRONMENT, ""))
     if tour:
         os.environ[TOURS] = os.pathsep.join(str(path.resolve()) for path in tour)
         for name in map(_checked, tour):
