@@ -157,3 +157,13 @@ def test_a_page_opens_with_any_sentence(page: str, open_page: Callable[..., AppT
     for name in names:
         test = open_page(page, {"text": WORST[name], "lines": WORST[name], "beam": "2", "limit": "4"})
         assert test.title, name
+
+
+@pytest.mark.parametrize("page", ["translate", "attention", "what_if"])
+def test_over_a_limit_a_page_says_it_with_the_limit(page: str, open_page: Callable[..., AppTest]) -> None:
+    def shown(text: str) -> str:
+        test = open_page(page, {"text": text, "lines": text})
+        return "\n".join(element.proto.body for element in test.get("html"))
+
+    assert "tokens; the limit is 512 tokens" in shown("dog " * 900)
+    assert "which should be a text of at most 4,000 characters" in shown("a" * 4_001)
