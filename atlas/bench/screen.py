@@ -94,7 +94,7 @@ def screen_times(
     lengths: Sequence[int] = LENGTHS,
     rounds: int = 3,
     folder: Path | None = None,
-    patience: float = 60.0,
+    patience: float = 120.0,
     command: str,
     progress: Callable[[int, int], None] | None = None,
 ) -> Report:

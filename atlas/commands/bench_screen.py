@@ -30,7 +30,7 @@ def run(
             "install --prefix FOLDER requirejs@2.3.6 d3@5.7.0 jquery@2.1.4. Without it BertViz is not opened."
         ),
     ] = None,
-    patience: Annotated[float, typer.Option(help="Seconds after which a page is given up.", min=1.0)] = 60.0,
+    patience: Annotated[float, typer.Option(help="Seconds after which a page is given up.", min=1.0)] = 120.0,
     output: Output = None,
     as_json: options.Json = False,
 ) -> None:
