@@ -16,13 +16,13 @@ import numpy as np
 import pytest
 import torch
 
+from atlas.bench.ctranslate import Oracle
 from atlas.checkpoint import load_bundle
 from atlas.decoding import Found, SearchOptions, translate_ids
 from atlas.decoding.options import Stop
 from atlas.model import Transformer
 from atlas.text.tokenizer import END_ID, PAD_ID, START_ID, Tokenizer
 from tests.conftest import tiny_model
-from atlas.bench.ctranslate import Oracle
 from tests.sentences import SENTENCES
 
 TIE = 1e-4

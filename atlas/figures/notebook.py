@@ -172,7 +172,5 @@ def _svg(width: float, height: float, label: str, parts: list[str]) -> str:
         f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{html.escape(label)}" '
         f'width="{width:.0f}" height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}" '
         'style="max-width:100%;height:auto;font:12px system-ui,sans-serif;white-space:pre" '
-        'fill="currentColor">'
-        + "".join(parts)
-        + "</svg>"
+        'fill="currentColor">' + "".join(parts) + "</svg>"
     )
