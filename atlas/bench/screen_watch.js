@@ -22,7 +22,7 @@ window.measure = (() => {
   const wanted = {
     heads: (before) => all(".mosaic .option").length > 0 && labels(".mosaic .option") !== before.tips,
     head: (before) => labels(".lines svg") !== before.lines && picture() !== before.picture,
-    lit: () => all(".lines line.lit").length > 0,
+    lit: () => all(".lines svg.choice").length > 0, // of many tokens a word may have no line over the threshold
     search: () => all("h1").some((one) => one.textContent === "Beam search") && all(".tree svg *").length > 2,
     thumbnails: () => all("#vis .attn_background").length > 0,
     arcs: () => all("#vis #attention line").length > 0,
