@@ -181,11 +181,11 @@ def test_n_best_greedy_and_a_sample_stand_side_by_side(real_bundle: Path, search
     for node in searched.hypotheses.tolist():
         assert f"{searched.search.score[node]:.3f}".replace("-", "−") in shown
     assert shown.count("than the best of the beam") + shown.count("the same as the best") >= 1
-    sampled = test.get("html")[-1].proto.body
+    sampled = test.main.get("html")[-1].proto.body
     test.number_input(key="atlas.widget.beam_search.seed").set_value(7).run()
     assert not test.exception
     assert test.query_params["seed"] == "7"
-    assert test.get("html")[-1].proto.body != sampled
+    assert test.main.get("html")[-1].proto.body != sampled
 
 
 def test_a_hypothesis_of_the_list_can_be_shown_in_the_tree(real_bundle: Path, searched: Trace) -> None:

@@ -116,7 +116,7 @@ def test_heads_without_a_value_say_why(open_heads: Open) -> None:
 
 def test_a_cost_has_no_control_to_be_subtracted(open_heads: Open, measured: Path) -> None:
     test = open_heads(metric="loss", minus="1")
-    [toggle] = test.toggle
+    [toggle] = test.main.toggle
     assert toggle.disabled
     assert any("not measured with random weights" in caption.value for caption in test.caption)
     kept = load_measurement(measured, "head_costs")
