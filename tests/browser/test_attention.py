@@ -166,6 +166,26 @@ def test_a_cell_tells_weight_score_and_rank(visitor: Visitor) -> None:
         expect(hover).to_contain_text(part)
 
 
+def test_of_a_long_sentence_squares_are_shared_and_cells_keep_their_labels(visitor: Visitor) -> None:
+    visit = look(visitor, text="the cat saw the dog " * 15, beam="1", limit="4", threshold="0.02")
+    page = visit.page
+    expect(page.get_by_text("a square is the largest of 2 × 2 weights")).to_be_visible()
+    expect(page.locator("div.lines .behind")).to_contain_text("weaker weights stayed behind")
+    labels = words(page, "key").locator(".label").all_text_contents()
+    assert 64 < len(labels) <= 128
+    box = page.locator("div.lines .box").evaluate("(box) => [box.clientHeight, box.scrollHeight]")
+    assert box[0] < box[1], "the words scroll in a box, the heatmap stays within reach"
+    chart = page.locator(".stPlotlyChart").last
+    chart.scroll_into_view_if_needed()
+    cells = chart.locator(".heatmaplayer").first.bounding_box()
+    assert cells
+    page.mouse.move(cells["x"] + cells["width"] * 1.5 / len(labels), cells["y"] + 2)
+    hover = chart.locator(".hoverlayer")
+    expect(hover).to_contain_text(f"{labels[0]} → {labels[1]}")
+    expect(hover).to_contain_text(f"of {len(labels)}")
+    visit.no_trouble()
+
+
 @pytest.mark.case("T1")
 @pytest.mark.case("T2")
 @pytest.mark.parametrize("text", [REPEATED, "2019 2020 1E1 2026-01 5 or more"])
