@@ -44,8 +44,7 @@ def test_a_heatmap_has_a_row_a_cell() -> None:
     assert table["x_label"][: len(head.keys)] == list(head.keys)
     assert table["y_label"][:: len(head.keys)] == list(head.queries)
     assert table["x"][:3] == [0, 1, 2] and table["type"][0] == "heatmap"
-    np.testing.assert_array_equal(table["custom_1"], head.ranks.ravel())
-    np.testing.assert_allclose(table["custom_2"], np.asarray(head.scores).ravel(), rtol=1e-6)
+    np.testing.assert_allclose(table["custom_1"], np.asarray(head.scores).ravel(), rtol=1e-6)
 
 
 def test_cells_without_a_number_are_empty_and_hidden_traces_are_left_out() -> None:
