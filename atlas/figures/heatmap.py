@@ -117,10 +117,12 @@ def _hover(head: HeadMap) -> str:
     return f"<b>%{{y}} → %{{x}}</b><br>weight %{{z:.4f}}{score}<br>{rank}<extra></extra>"
 
 
-def _axis(labels: Sequence[str], **more: Any) -> dict[str, Any]:
-    """Ticks that fit half a page: smaller from 25 labels on, and not every one from 41 on."""
+def _axis(labels: Sequence[str], most: int = _FEW, **more: Any) -> dict[str, Any]:
+    """Ticks that fit half a page: smaller from 25 labels on, and at most ``most`` of them from 41 on."""
     size = 13 if len(labels) <= 24 else 10
-    return style.token_axis(labels, every=-(-len(labels) // _FEW) or 1, tickfont={"size": size}, **more)
+    return style.token_axis(
+        labels, every=1 if len(labels) <= _FEW else -(-len(labels) // most), tickfont={"size": size}, **more
+    )
 
 
 def _overlay(cells: NDArray[np.bool_], message: str, colour: str) -> go.Heatmap:
@@ -209,7 +211,7 @@ def heatmap(
         )
     slanted = columns > 6
     figure.update_xaxes(
-        **_axis(head.keys, side="top", tickangle=-60 if slanted else 0, automargin=False),
+        **_axis(head.keys, _FEW // 2, side="top", tickangle=-60 if slanted else 0, automargin=False),
         title={"text": "key", "font": {"color": style.text_colour("key", dark)}, "standoff": 4},
     )
     figure.update_yaxes(
