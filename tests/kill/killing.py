@@ -20,8 +20,12 @@ import signal
 import sys
 from collections.abc import Callable, Iterator
 from multiprocessing.connection import Connection
+from multiprocessing.context import ForkServerProcess
 from pathlib import Path
+from types import ModuleType
 from typing import Any
+
+import pytest
 
 Work = Callable[..., None]
 _CHANGES = ("os.rename", "os.remove", "os.rmdir", "os.mkdir", "os.truncate", "os.link", "os.symlink")
@@ -29,11 +33,19 @@ _context = multiprocessing.get_context("forkserver")
 _context.set_forkserver_preload(["tests.kill.preload"])
 
 
+def _started(target: Callable[..., None], *arguments: Any) -> ForkServerProcess:
+    """A process that does not run the main module again, which may be a page that a test of the app left."""
+    process = _context.Process(target=target, args=arguments)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(sys.modules, "__main__", ModuleType("__main__"))
+        process.start()
+    return process
+
+
 def moments(work: Work, *arguments: Any, inside: Path) -> int:
     """How often the work changes something in a folder when nothing disturbs it."""
     receiver, sender = _context.Pipe(duplex=False)
-    process = _context.Process(target=_count, args=(work, arguments, inside, sender))
-    process.start()
+    process = _started(_count, work, arguments, inside, sender)
     sender.close()
     try:
         counted: int = receiver.recv()
@@ -52,8 +64,7 @@ def kill(
     Returns:
         whether it was killed; False if it had ended before.
     """
-    process = _context.Process(target=_doomed, args=(work, arguments, inside, change, size))
-    process.start()
+    process = _started(_doomed, work, arguments, inside, change, size)
     process.join()
     assert process.exitcode in (0, -signal.SIGKILL, -signal.SIGXFSZ), process.exitcode
     return process.exitcode != 0
