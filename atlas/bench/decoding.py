@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -115,10 +116,25 @@ def _peers(engine: Engine, model: Transformer, folder: Path, threads: int) -> di
         theirs = Oracle.of(engine.model, engine.tokenizer, folder, device=engine.device.type, threads=threads)
         marian = Marian(engine.model.config, engine.device)
     except ImportError as error:
-        raise PeerMissing(
-            f'{error.name} is not installed; the peers come with: pip install "attention-atlas[bench]"'
-        ) from error
+        raise PeerMissing(_missing(error)) from error
     return {"ours": Ours(model), "CTranslate2": theirs, "Marian": marian}
+
+
+def _blas(threads: int) -> AbstractContextManager[Any]:
+    """NumPy's BLAS has threads of its own: as many as PyTorch uses.
+
+    Raises:
+        PeerMissing: the extra ``bench`` is not installed.
+    """
+    try:
+        from threadpoolctl import threadpool_limits
+    except ImportError as error:
+        raise PeerMissing(_missing(error)) from error
+    return cast(AbstractContextManager[Any], threadpool_limits(threads, user_api="blas"))
+
+
+def _missing(error: ImportError) -> str:
+    return f'{error.name} is not installed; it comes with: pip install "attention-atlas[bench]"'
 
 
 def _limits(floor: Floor, device: torch.device) -> dict[str, tuple[Callable[[], object], float]]:
@@ -194,7 +210,7 @@ def decoding(
     rows: list[tuple[str, tuple[float | None, ...]]] = []
     seconds: dict[str, NDArray[np.float64]] = {}
     limits = _limits(floor, device)
-    with TemporaryDirectory() as folder:
+    with TemporaryDirectory() as folder, _blas(threads):
         peers = _peers(engine, model, Path(folder), threads)
         for place, (batch, beam) in enumerate(cases):
             sources = sources_of(batch, source, engine.model.config.vocabulary)

@@ -41,11 +41,11 @@ def best_tokens(logits: Tensor, count: int, never: Sequence[int] = NEVER) -> Bes
     Probabilities are those of the whole vocabulary; the tokens ``never`` are not offered.
     """
     wide = logits.float() if logits.dtype != torch.float64 else logits
-    normaliser = wide.logsumexp(-1, keepdim=True)
+    every = wide.log_softmax(-1)  # in one pass, where logsumexp takes four
     count = min(count, wide.shape[-1] - len(never))
-    values, tokens = _largest(wide, min(count + 1 + len(never), wide.shape[-1]))
+    tokens = _largest(wide, min(count + 1 + len(never), wide.shape[-1]))
     numbers = tokens.cpu().numpy()
-    logprobs = (values - normaliser).cpu().double().numpy()
+    logprobs = every.gather(-1, tokens).cpu().double().numpy()
     for token in never:
         logprobs[numbers == token] = -np.inf
     ranking = np.lexsort((numbers, -logprobs))
@@ -53,15 +53,15 @@ def best_tokens(logits: Tensor, count: int, never: Sequence[int] = NEVER) -> Bes
     numbers, logprobs = numbers[rows, ranking], logprobs[rows, ranking]
     crowded = logprobs[:, count - 1] == logprobs[:, -1 - len(never)] if logprobs.shape[-1] > count else ()
     for row in np.flatnonzero(crowded):  # a tie across the cut: topk may take any of the equals
-        every = (wide[row] - normaliser[row]).cpu().double().numpy()
-        every[list(never)] = -np.inf
-        numbers[row] = np.argsort(-every, kind="stable")[: numbers.shape[-1]]
-        logprobs[row] = every[numbers[row]]
+        all_of_row = every[row].cpu().double().numpy()
+        all_of_row[list(never)] = -np.inf
+        numbers[row] = np.argsort(-all_of_row, kind="stable")[: numbers.shape[-1]]
+        logprobs[row] = all_of_row[numbers[row]]
     return Best(numbers[:, :count], logprobs[:, :count])
 
 
-def _largest(values: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    """The ``count`` largest of each row of ``(rows, V)`` and where they stand, largest first.
+def _largest(values: Tensor, count: int) -> Tensor:
+    """Where the ``count`` largest of each row of ``(rows, V)`` stand, largest first.
 
     Of many rows over a large vocabulary only the groups with the largest maxima are sorted: the others hold
     none of them.
@@ -69,14 +69,12 @@ def _largest(values: Tensor, count: int) -> tuple[Tensor, Tensor]:
     rows, size = values.shape
     whole = size // GROUP * GROUP
     if rows < FEW or whole < 4 * count * GROUP:
-        found = values.topk(count, dim=-1)
-        return found.values, found.indices
+        return values.topk(count, dim=-1).indices
     groups = values[:, :whole].unflatten(-1, (-1, GROUP))
     chosen = groups.amax(-1).topk(count, dim=-1).indices
     first = torch.arange(0, groups.shape[0] * groups.shape[1], groups.shape[1], device=values.device)
     inside = groups.flatten(0, 1).index_select(0, (chosen + first.unsqueeze(-1)).flatten()).view(rows, -1)
-    found = torch.cat((inside, values[:, whole:]), -1).topk(count, dim=-1)
-    places = found.indices
+    places = torch.cat((inside, values[:, whole:]), -1).topk(count, dim=-1).indices
     within = (chosen * GROUP).gather(-1, (places // GROUP).clamp_max_(count - 1)) + places % GROUP
     beyond = places - (inside.shape[-1] - whole)
-    return found.values, torch.where(places < inside.shape[-1], within, beyond)
+    return torch.where(places < inside.shape[-1], within, beyond)
