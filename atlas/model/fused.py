@@ -26,8 +26,8 @@ from atlas.model.transformer import TooLongError, Transformer
 from atlas.model.tree_cache import TreeCache
 
 FEW = 8
-"""Rows up to which NumPy multiplies on a CPU: for one row its BLAS takes 0.6 of the time of PyTorch's (on Zen 4),
-and calling it costs less.
+"""Rows up to which NumPy multiplies on a CPU: for one row its BLAS takes 0.6 of the time of PyTorch's
+(measured on Zen 4).
 """
 _NUMPYS = (torch.float32, torch.float64)
 
