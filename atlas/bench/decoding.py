@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -120,19 +119,6 @@ def _peers(engine: Engine, model: Transformer, folder: Path, threads: int) -> di
     return {"ours": Ours(model), "CTranslate2": theirs, "Marian": marian}
 
 
-def _blas(threads: int) -> AbstractContextManager[Any]:
-    """NumPy's BLAS has threads of its own: as many as PyTorch uses.
-
-    Raises:
-        PeerMissing: the extra ``bench`` is not installed.
-    """
-    try:
-        from threadpoolctl import threadpool_limits
-    except ImportError as error:
-        raise PeerMissing(_missing(error)) from error
-    return cast(AbstractContextManager[Any], threadpool_limits(threads, user_api="blas"))
-
-
 def _missing(error: ImportError) -> str:
     return f'{error.name} is not installed; it comes with: pip install "attention-atlas[bench]"'
 
@@ -210,7 +196,7 @@ def decoding(
     rows: list[tuple[str, tuple[float | None, ...]]] = []
     seconds: dict[str, NDArray[np.float64]] = {}
     limits = _limits(floor, device)
-    with TemporaryDirectory() as folder, _blas(threads):
+    with TemporaryDirectory() as folder:
         peers = _peers(engine, model, Path(folder), threads)
         for place, (batch, beam) in enumerate(cases):
             sources = sources_of(batch, source, engine.model.config.vocabulary)
