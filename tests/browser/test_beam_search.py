@@ -146,8 +146,9 @@ def test_a_hypothesis_of_the_list_is_marked_after_a_replay(visitor: Visitor) -> 
     page.wait_for_timeout(1000)
     page.get_by_role("button", name="2", exact=True).click()
     page.wait_for_function(
-        f"() => document.querySelector('[data-testid=stBidiComponentIsolated]').shadowRoot"
-        f".querySelector('.tree').atlasView.node !== {start}"
+        "() => [...document.querySelectorAll('[data-testid=stBidiComponentIsolated]')]"
+        ".map((component) => component.shadowRoot?.querySelector('.tree'))"
+        f".find(Boolean)?.atlasView.node !== {start}"
     )
     best = run_in_tree(page, "view => view.tree.hover[view.node]")
     assert "hypothesis 2 of" in best

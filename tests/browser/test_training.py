@@ -55,7 +55,7 @@ def test_a_walk_by_keyboard_alone(visitor: Visitor, grown: str) -> None:
     page.wait_for_url(re.compile(r"[?&]part=forming(&|$)"))
     expect(label(page)).to_have_text("final: update 40")
     visit.wait()
-    tab_to(page, page.get_by_role("button", name="Play"))
+    tab_to(page, page.get_by_role("button", name="Play", exact=True))
     page.keyboard.press("ArrowLeft")
     page.wait_for_url(re.compile(r"[?&]update=20(&|$)"))
     expect(label(page)).to_have_text("update 20")
@@ -71,11 +71,11 @@ def test_a_walk_by_keyboard_alone(visitor: Visitor, grown: str) -> None:
 
 def test_play_ends_at_the_final_model(visitor: Visitor, grown: str) -> None:
     page = look(visitor, grown, part="forming").page
-    page.get_by_role("button", name="Play").click()
+    page.get_by_role("button", name="Play", exact=True).click()
     page.wait_for_url(re.compile(r"[?&]update=3(&|$)"))
     page.wait_for_url(re.compile(r"[?&]update=0(&|$)"))
     expect(label(page)).to_have_text("final: update 40")
-    expect(page.get_by_role("button", name="Play")).to_be_visible()
+    expect(page.get_by_role("button", name="Play", exact=True)).to_be_visible()
 
 
 @pytest.mark.parametrize(("part", "pictures"), [("curves", 1), ("pair", 1), ("smoothing", 2), ("dropout", 3)])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import hashlib
 import re
@@ -16,6 +15,7 @@ import streamlit as st
 from atlas.errors import AtlasError
 from atlas.ui.security import EMBEDDERS, SecurityHeaders, check_origin, embedders, headers, policy
 from atlas.ui.serving import local_address, opened_browser
+from tests.ui.loops import in_a_loop
 
 
 def directives(text: str) -> dict[str, list[str]]:
@@ -40,7 +40,7 @@ def answered(
         return {"type": "http.request"}
 
     scope = {"type": "http", "path": path}
-    asyncio.run(SecurityHeaders(application, **options)(scope, receive, send))
+    in_a_loop(SecurityHeaders(application, **options)(scope, receive, send))
     assert sent[1] == {"type": "http.response.body", "body": b"x"}
     return sent[0]["headers"]
 
@@ -83,7 +83,7 @@ def test_a_web_socket_passes_untouched() -> None:
     async def application(scope: Any, receive: Any, send: Any) -> None:
         seen.append((scope, receive, send))
 
-    asyncio.run(SecurityHeaders(application)({"type": "websocket"}, "receive", "send"))  # type: ignore[arg-type]
+    in_a_loop(SecurityHeaders(application)({"type": "websocket"}, "receive", "send"))  # type: ignore[arg-type]
     assert seen == [({"type": "websocket"}, "receive", "send")]
 
 
@@ -145,7 +145,7 @@ def test_a_browser_is_opened_where_there_is_a_screen(monkeypatch: pytest.MonkeyP
         async with opened_browser(None):
             pass
 
-    asyncio.run(serve())
+    in_a_loop(serve())
     assert opened == ([] if headless else ["http://here/"])
 
 

@@ -12,6 +12,7 @@ from streamlit.runtime.uploaded_file_manager import UploadedFileRec
 from atlas import limits
 from atlas.ui import uploads
 from atlas.ui.uploads import BoundedUploads
+from tests.ui.loops import in_a_loop
 
 
 class Server:
@@ -65,7 +66,7 @@ def test_one_file_too_many_is_refused_for_that_tab_alone(server: Server) -> None
         server.manager.remove_file("tab", "a")
         assert await server.ask("/_stcore/upload_file/tab/d") == 204
 
-    asyncio.run(visit())
+    in_a_loop(visit())
     assert set(server.manager.file_storage["tab"]) == {"b", "c", "d"}
 
 
@@ -77,6 +78,6 @@ def test_files_on_the_way_are_counted(server: Server) -> None:
         server.go.set()
         await asyncio.gather(*asking)
 
-    asyncio.run(visit())
+    in_a_loop(visit())
     assert sorted(server.statuses) == [204] * 3 + [413] * 6
     assert len(server.manager.file_storage["tab"]) == 3
