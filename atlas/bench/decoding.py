@@ -10,7 +10,7 @@ up an array of as many bytes and multiplies large matrices.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -36,6 +36,7 @@ SOURCE, TARGET = 14, 20
 """Tokens of every source and of every translation, as in the project's first measurements."""
 CASES = ((1, 1), (1, 5), (32, 1), (32, 5))
 """Batch and beam."""
+_SIDE, _FLOAT32 = 1024, 4
 COLUMNS = (
     Column("ours, tokens/s"),
     Column("CTranslate2"),
@@ -123,12 +124,12 @@ def _missing(error: ImportError) -> str:
     return f'{error.name} is not installed; it comes with: pip install "attention-atlas[bench]"'
 
 
-def _limits(floor: Floor, device: torch.device) -> dict[str, tuple[Callable[[], object], float]]:
-    """Jobs that show how fast the machine reads and multiplies, and their bytes and operations."""
-    dtype = torch.float32
-    array = torch.ones(floor.weights, dtype=dtype, device=device)
-    left, right = (torch.ones(1024, 1024, dtype=dtype, device=device) for _ in range(2))
-    out = torch.empty_like(left)
+def _limits(floor: Floor, device: torch.device) -> dict[str, Callable[[], object]]:
+    """Jobs that show how fast the machine reads (four times as many float32 numbers as there are weights) and
+    multiplies (two square matrices of :data:`_SIDE`).
+    """
+    array = torch.ones(floor.weights, dtype=torch.float32, device=device)
+    left, right, out = (torch.ones(_SIDE, _SIDE, dtype=torch.float32, device=device) for _ in range(3))
 
     def read() -> None:
         for _ in range(4):
@@ -139,7 +140,7 @@ def _limits(floor: Floor, device: torch.device) -> dict[str, tuple[Callable[[], 
         torch.mm(left, right, out=out)
         wait(device)
 
-    return {"read": (read, 4.0 * floor.weights * array.element_size()), "multiply": (multiply, 2.0 * 1024**3)}
+    return {"read": read, "multiply": multiply}
 
 
 def moved(model: Transformer, narrow: Transformer, sentences: Sequence[Sequence[int]]) -> tuple[int, float]:
@@ -194,44 +195,20 @@ def decoding(
     floor = Floor.of(model)
     threads = torch.get_num_threads()
     rows: list[tuple[str, tuple[float | None, ...]]] = []
-    seconds: dict[str, NDArray[np.float64]] = {}
-    limits = _limits(floor, device)
+    seconds: dict[str, list[float]] = {}
     with TemporaryDirectory() as folder:
         peers = _peers(engine, model, Path(folder), threads)
         for place, (batch, beam) in enumerate(cases):
-            sources = sources_of(batch, source, engine.model.config.vocabulary)
-            for name, peer in peers.items():
-                written = peer.translate_fixed(sources, beam, target)
-                if written != [target] * batch:
-                    raise RuntimeError(f"{name} wrote {written} tokens instead of {target} each")
 
             def report(done: int, total: int, before: int = place) -> None:
                 if progress is not None:
                     progress(before * total + done, len(cases) * total)
 
-            jobs: dict[str, Callable[[], object]] = {
-                name: _job(peer, sources, beam, target, device) for name, peer in peers.items()
-            }
-            times = in_turns(jobs | {name: job for name, (job, _) in limits.items()}, rounds, progress=report)
+            sources = sources_of(batch, source, model.config.vocabulary)
+            times = _times(peers, sources, beam, target, floor, device, rounds, report)
             case = f"{'greedy' if beam == 1 else f'beam {beam}'}, batch {batch}"
-            seconds |= {f"{case}: {name}": taken for name, taken in times.items()}
-            least = target * floor.seconds(
-                batch * beam, *(work / float(np.median(times[name])) for name, (_, work) in limits.items())
-            )
-            tokens = batch * target
-            rate = {name: tokens / float(np.median(times[name])) for name in peers}
-            rows.append(
-                (
-                    case,
-                    (
-                        *rate.values(),
-                        ratio(times["CTranslate2"], times["ours"]),
-                        ratio(times["Marian"], times["ours"]),
-                        tokens / least,
-                        least / float(np.median(times["ours"])),
-                    ),
-                )
-            )
+            rows.append((case, _row(times, floor, batch, beam, target)))
+            seconds |= {f"{case}: {name}": taken.tolist() for name, taken in times.items()}
     return Report(
         "decoding",
         command,
@@ -252,7 +229,44 @@ def decoding(
             "top.",
             *notes,
         ),
-        {name: taken.tolist() for name, taken in seconds.items()},
+        seconds,
+    )
+
+
+def _times(
+    peers: Mapping[str, Peer],
+    sources: Sequence[Sequence[int]],
+    beam: int,
+    target: int,
+    floor: Floor,
+    device: torch.device,
+    rounds: int,
+    progress: Callable[[int, int], None],
+) -> dict[str, NDArray[np.float64]]:
+    """Seconds of every round of every peer, and of what shows how fast the machine is."""
+    for name, peer in peers.items():
+        written = peer.translate_fixed(sources, beam, target)
+        if written != [target] * len(sources):
+            raise RuntimeError(f"{name} wrote {written} tokens instead of {target} each")
+    jobs: dict[str, Callable[[], object]] = {
+        name: _job(peer, sources, beam, target, device) for name, peer in peers.items()
+    }
+    return in_turns(jobs | _limits(floor, device), rounds, progress=progress)
+
+
+def _row(
+    times: Mapping[str, NDArray[np.float64]], floor: Floor, batch: int, beam: int, target: int
+) -> tuple[float, ...]:
+    """The numbers of :data:`COLUMNS`."""
+    middle = {name: float(np.median(taken)) for name, taken in times.items()}
+    speeds = (4.0 * floor.weights * _FLOAT32 / middle["read"], 2.0 * _SIDE**3 / middle["multiply"])
+    least, tokens = target * floor.seconds(batch * beam, *speeds), batch * target
+    return (
+        *(tokens / middle[name] for name in ("ours", "CTranslate2", "Marian")),
+        ratio(times["CTranslate2"], times["ours"]),
+        ratio(times["Marian"], times["ours"]),
+        tokens / least,
+        least / middle["ours"],
     )
 
 

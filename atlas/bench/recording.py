@@ -93,6 +93,7 @@ class _Case:
             self.engine.network(*self.whole, Recorder(("weights", *RECORDED)) if record else None)
 
     def build(self) -> None:
+        """Put the recorded search together in the arrays of a trace."""
         encoder = self.recorded.encoder
         assert encoder is not None
         build_trace(
@@ -115,6 +116,8 @@ class _Case:
         )
 
     def jobs(self) -> dict[str, Callable[[], None]]:
+        """Everything that is timed, by the name of the case and of the job."""
+
         def trace() -> None:
             self.engine.trace(self.text, self.options, record=RECORDED)
 
@@ -129,6 +132,8 @@ class _Case:
         return {f"{self.name}: {job}": self.waiting(work) for job, work in jobs.items()}
 
     def waiting(self, work: Callable[[], Any]) -> Callable[[], None]:
+        """The work, ended when the device is done."""
+
         def job() -> None:
             work()
             wait(self.engine.device)
